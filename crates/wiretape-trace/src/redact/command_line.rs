@@ -7,6 +7,7 @@
 //! (`list_flag`, `attached`) get the arguments separated.
 
 use super::keys::KeyRules;
+use super::marker::Marker;
 use super::named::quoted_value;
 use super::rules;
 use super::text::{Memo, SecretMatch, has_digit, run, url_safe};
@@ -130,6 +131,8 @@ pub(super) fn flag(text: &[u8], at: usize, memo: &mut Memo) -> Option<SecretMatc
         OptionArgument::Pair if value.ends_with(b":") && values::is_random(&value[..value.len() - 1]) => {
             return Some(SecretMatch { start, end: end - 1, rule: rules::COMMAND_LINE });
         }
+        // That token, once it has been redacted: the colons are the marker's.
+        OptionArgument::Pair if value.starts_with(Marker::PREFIX_COLON) => return None,
         OptionArgument::Pair => memchr::memchr(b':', value)? + 1,
         OptionArgument::PercentPair => memchr::memchr(b'%', value)? + 1,
     };

@@ -85,8 +85,19 @@ fn is_delimiter(byte: u8) -> bool {
 }
 
 /// The titles of a column of names, and of the column with their values.
-const NAME_TITLES: &[&str] =
-    &["name", "key", "setting", "variable", "parameter", "property", "field", "option", "env", "config", "item"];
+const NAME_TITLES: &[&str] = &[
+    "name",
+    "key",
+    "setting",
+    "variable",
+    "parameter",
+    "property",
+    "field",
+    "option",
+    "env",
+    "config",
+    "item",
+];
 const VALUE_TITLES: &[&str] = &["value", "values", "val", "content", "current value"];
 
 /// The columns of names and values, if the header of a table has both.
@@ -97,7 +108,8 @@ fn pair_columns<'c>(cells: impl Iterator<Item = &'c [u8]>) -> Option<(usize, usi
         let first = title.iter().position(u8::is_ascii_alphanumeric).unwrap_or(0);
         let last = title.iter().rposition(u8::is_ascii_alphanumeric).map_or(0, |at| at + 1);
         let title = &title[first.min(last)..last];
-        let is_one_of = |titles: &[&str]| titles.iter().any(|known| title.eq_ignore_ascii_case(known.as_bytes()));
+        let is_one_of =
+            |titles: &[&str]| titles.iter().any(|known| title.eq_ignore_ascii_case(known.as_bytes()));
         if name.is_none() && is_one_of(NAME_TITLES) {
             name = Some(index);
         } else if value.is_none() && is_one_of(VALUE_TITLES) {
@@ -174,13 +186,7 @@ fn header(line: &[u8], keys: &KeyRules) -> Option<Header> {
 }
 
 /// Adds the secrets in the rows below a header. Returns where the table ends.
-fn rows(
-    text: &[u8],
-    mut at: usize,
-    header: &Header,
-    keys: &KeyRules,
-    found: &mut Vec<SecretMatch>,
-) -> usize {
+fn rows(text: &[u8], mut at: usize, header: &Header, keys: &KeyRules, found: &mut Vec<SecretMatch>) -> usize {
     while at < text.len() {
         let line = line_at(text, at);
         let is_rule = |byte: &u8| matches!(byte, b'-' | b'+' | b'|' | b'=' | b':' | b' ' | b'\r');

@@ -219,3 +219,72 @@ fn rules_have_names_of_their_own() {
     names.dedup();
     assert_eq!(names.len(), RULES.len(), "two rules have one name");
 }
+
+#[test]
+fn a_table_of_names_and_values_hides_the_values_of_secret_names() {
+    let table = "| Setting | Value |\n|---|---|\n| port | 8080 |\n| DB_PASSWORD | riverbank |\n";
+    assert_eq!(text(table), table.replace("riverbank", "<password>"));
+    let insert =
+        "INSERT INTO settings (name, value) VALUES ('theme', 'dark'), ('smtp_password', 'riverbank');";
+    assert_eq!(text(insert), insert.replace("riverbank", "<password>"));
+}
+
+#[test]
+fn an_element_may_be_named_by_the_one_before_it() {
+    for element in [
+        "<name>db.password</name><value>riverbank</value>",
+        "<Key>Password</Key><Value Protected=\"True\">riverbank</Value>",
+        "<wsse:Password Type=\"text\">riverbank</wsse:Password>",
+    ] {
+        assert_eq!(text(element), element.replace("riverbank", "<password>"));
+    }
+}
+
+#[test]
+fn a_line_of_json_is_redacted_by_its_structure() {
+    let line = r#"{"outputs":{"db_password":{"sensitive":true,"value":"riverbank"}}}"#;
+    assert_eq!(lines(line), line.replace("riverbank", "<password>"));
+}
+
+#[test]
+fn placeholders_in_the_form_of_a_token_stay() {
+    for placeholder in [["ghp", &"x".repeat(36)].join("_"), ["glpat", &"x".repeat(20)].join("-")] {
+        assert_eq!(text(&placeholder), placeholder);
+    }
+    assert_eq!(text("token = tokens[i]"), "token = tokens[i]");
+    assert_eq!(text("existingSecret: db-credentials"), "existingSecret: db-credentials");
+    let prepared = "INSERT INTO users (name, password) VALUES (?, ?)";
+    assert_eq!(text(prepared), prepared);
+}
+
+#[test]
+fn options_of_one_dash_and_other_forms_of_configuration_are_read() {
+    for (before, after) in [
+        ("keytool -list -storepass riverbank", "keytool -list -storepass <password>"),
+        ("openssl rsa -passin pass:riverbank", "openssl rsa -passin pass:<command-line>"),
+        ("cifs username=bob,password=riverbank,uid=1000", "cifs username=bob,password=<password>,uid=1000"),
+        ("user bob\npassword riverbank\n", "user bob\npassword <password>\n"),
+        ("Config { password: Some(\"riverbank\") }", "Config { password: Some(\"<password>\") }"),
+        ("postgres://app:ri#er9bank@db:5432/app", "postgres://app:<url-password>@db:5432/app"),
+    ] {
+        assert_eq!(text(before), after);
+    }
+}
+
+#[test]
+fn tokens_without_an_anchor_are_found_by_their_parts() {
+    let mut random = corpus::Random::new(43);
+    let mut part = |length| random.text(corpus::ALPHANUMERIC, length);
+    let id = "7c9e6679-7425-40de-944b-e07fc1f90ae7";
+    for (token, rule) in [
+        (format!("{}_{}_{id}", part(64), part(4)), "webex"),
+        (format!("{}.{}:{}", part(6), part(6), part(43)), "ably"),
+        (format!("{id}:fx"), "deepl"),
+        (format!("0.{id}.{}:{}", part(30), part(22)), "bitwarden"),
+        (format!("1-{}", part(64)), "truenas"),
+        (format!("0.A{}", part(80)), "azure"),
+        (format!("2/1{}/1{}:{}", "2".repeat(15), "3".repeat(15), "0a".repeat(16)), "asana"),
+    ] {
+        assert_eq!(text(&format!("it is {token} now")), format!("it is <{rule}> now"));
+    }
+}

@@ -569,7 +569,10 @@ impl KeyRules {
             match ending.before {
                 // `OLDPWD` is a directory.
                 // `existingSecret` of Helm's charts is the name of a secret.
-                Before::Anything => !(ending.text == "pwd" && before == "old" || ending.text == "secret" && before.ends_with("existing")),
+                Before::Anything => {
+                    !(ending.text == "pwd" && before == "old"
+                        || ending.text == "secret" && before.ends_with("existing"))
+                }
                 Before::Nothing => before.is_empty(),
                 Before::Words if ending.text == "pass" => is_before_pass(name, before),
                 Before::Words => before.is_empty() || begins_word(name, ending.text.len()),
@@ -737,8 +740,8 @@ static SECRET_TAILS: Tails = Tails::new(&[
     b"ord", b"rds", b"swd", b"wrd", b"pwd", b"wds", b"ase", b"ses", b"ass", b"ret", b"ets", b"key", b"eys",
     b"ken", b"ens", b"jwt", b"wts", b"rer", b"ial", b"als", b"ion", b"ing", b"ngs", b"kie", b"ies", b"dsn",
     b"otp", b"ode", b"des", b"ort", b"sse", b"ena", b"nha", b"uth", b"lue", b"ary", b"ext", b"tid", b"psk",
-    b"nic", b"ier", b"mac", b"_pw", b"-pw", b".pw", b" pw", b"dpw", b"tpw", b"npw", b"rpw", b"bpw", b"ent", b"alt", b"psw", b"pat", b"ink", b"ata", b"pem",
-    b"eds", b"str",
+    b"nic", b"ier", b"mac", b"_pw", b"-pw", b".pw", b" pw", b"dpw", b"tpw", b"npw", b"rpw", b"bpw", b"ent",
+    b"alt", b"psw", b"pat", b"ink", b"ata", b"pem", b"eds", b"str",
 ]);
 
 /// The last three letters of [`EXEMPT`] and [`SCHEMA_MAPS`].

@@ -347,7 +347,8 @@ fn is_bare_secret(text: &[u8], value: &[u8], end: usize, name: &Name, place: &Na
         && name.start > 0
         && text[name.start - 1] == b','
         && text.get(end + 1).is_some_and(u8::is_ascii_alphabetic);
-    let follows_code = matches!(text.get(end), Some(b'(' | b')' | b'[' | b']' | b'{' | b',' | b'.')) && !is_option;
+    let follows_code =
+        matches!(text.get(end), Some(b'(' | b')' | b'[' | b']' | b'{' | b',' | b'.')) && !is_option;
     place.is_tight
         && place.separator == b'='
         && value.len() >= 4
@@ -664,7 +665,8 @@ pub(super) fn word_and_value(text: &[u8], hit: Hit) -> Option<SecretMatch> {
     // A line of its own below the user's, as in the files of msmtp and mosquitto.
     let below_user = || {
         let line = lead.iter().rposition(|&byte| byte == b'\n').map(|newline| &lead[newline + 1..]);
-        let value_end = run(&text[..text.len().min(start + MAX_NAME)], start, |byte| !byte.is_ascii_whitespace());
+        let value_end =
+            run(&text[..text.len().min(start + MAX_NAME)], start, |byte| !byte.is_ascii_whitespace());
         line.is_some_and(|line| line.trim_ascii().is_empty())
             && matches!(text.get(value_end), None | Some(b'\n' | b'\r'))
             && (has_word(lead, "user") || has_word(lead, "username") || has_word(lead, "login"))
@@ -761,9 +763,8 @@ fn bare_word(text: &[u8], start: usize, rule: &'static str) -> Option<SecretMatc
 pub(super) fn may_be_element(text: &[u8], mark: usize, keys: &KeyRules) -> bool {
     let tail = &text[mark.saturating_sub(8)..mark];
     match tail.last() {
-        Some(b'"' | b'\'') => attributes_start(text, mark).is_some_and(|end| {
-            keys.may_be_secret(&text[end.saturating_sub(8)..end])
-        }),
+        Some(b'"' | b'\'') => attributes_start(text, mark)
+            .is_some_and(|end| keys.may_be_secret(&text[end.saturating_sub(8)..end])),
         Some(last) if last.is_ascii_alphanumeric() => {
             keys.may_be_secret(tail) || tail.ends_with(b"name") || tail.ends_with(b"Name")
         }
@@ -814,7 +815,8 @@ fn named_by_element(text: &[u8], open: usize, mark: usize, keys: &KeyRules) -> O
     let (rule, strength) = keys.secret(name)?;
     let window = &text[..text.len().min(mark + MAX_NAME)];
     let next = run(window, mark + 1, |byte| byte.is_ascii_whitespace());
-    let is_element = window.get(next) == Some(&b'<') && window.get(next + 1).is_some_and(u8::is_ascii_alphabetic);
+    let is_element =
+        window.get(next) == Some(&b'<') && window.get(next + 1).is_some_and(u8::is_ascii_alphabetic);
     let start = memchr::memchr(b'>', window.get(next..)?).filter(|_| is_element)? + next + 1;
     content(text, start, rule, strength)
 }
@@ -830,8 +832,20 @@ fn content(text: &[u8], start: usize, rule: &'static str, strength: Strength) ->
 }
 
 /// The attributes or members that hold the name of a pair; [`VALUE_KEYS`] hold its value.
-const NAME_KEYS: &[&str] =
-    &["name", "key", "Name", "Key", "NAME", "KEY", "label", "field", "variable", "parameter", "property", "setting"];
+const NAME_KEYS: &[&str] = &[
+    "name",
+    "key",
+    "Name",
+    "Key",
+    "NAME",
+    "KEY",
+    "label",
+    "field",
+    "variable",
+    "parameter",
+    "property",
+    "setting",
+];
 const VALUE_KEYS: &[&str] = &["value", "Value", "VALUE", "secretValue", "content"];
 
 /// A hit if the separator precedes the name of a pair: `name: DB_PASSWORD`, `<add key="ApiKey"`.

@@ -150,7 +150,9 @@ pub(super) fn dot(text: &[u8], mark: usize) -> Option<Hit> {
     let (before, after) = (&text[..mark], &text[mark + 1..]);
     let form = match after.first()? {
         b'e' if before.ends_with(b"p") && after.starts_with(b"eyJ") => Form::Tinybird,
-        b'A' if matches!(before.last(), Some(b'0' | b'1')) && begins_word(text, mark - 1) => Form::EntraRefresh,
+        b'A' if matches!(before.last(), Some(b'0' | b'1')) && begins_word(text, mark - 1) => {
+            Form::EntraRefresh
+        }
         b'a' if after.starts_with(b"atlasv1.") => Form::Terraform,
         b's' | b'c' | b'o' | b'z' | b'i' | b't' | b'f' | b'l' | b'm' | b'r'
             if webhook(before, after).is_some() =>
@@ -218,7 +220,10 @@ pub(super) fn colon(text: &[u8], mark: usize) -> Option<Hit> {
         _ if before == b'm' && text[..mark].ends_with(b"perm") => Form::JetBrains,
         b'f' if text[mark + 1..].starts_with(b"fx") && ends_with_uuid(text, mark) => Form::DeepL,
         _ if ends_with_uuid(text, mark) => Form::Fal,
-        _ if mark >= 13 && text[mark - 7] == b'.' && text.get(mark + 43).is_some_and(|&byte| url_safe(byte)) => {
+        _ if mark >= 13
+            && text[mark - 7] == b'.'
+            && text.get(mark + 43).is_some_and(|&byte| url_safe(byte)) =>
+        {
             Form::Ably
         }
         _ => return None,
@@ -424,9 +429,8 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<SecretMatch> {
         }
         Form::NewRelicMobile => {
             let start = mark.checked_sub(42)?;
-            let is_token = text[mark + 1..].starts_with(b"NRMA") && exactly_before(text, mark, 42, |byte| {
-                byte.is_ascii_alphanumeric()
-            });
+            let is_token = text[mark + 1..].starts_with(b"NRMA")
+                && exactly_before(text, mark, 42, |byte| byte.is_ascii_alphanumeric());
             is_token.then_some(SecretMatch { start, end: mark + 5, rule: "new-relic" })
         }
         Form::TrueNas => {
@@ -453,14 +457,21 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<SecretMatch> {
             let end = run(&text[..text.len().min(mark + 160)], mark + 37, |byte| {
                 byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':' | b'+' | b'/' | b'=')
             });
-            (is_id && begins_word(text, mark - 1) && end - mark > 60)
-                .then_some(SecretMatch { start: mark - 1, end, rule: "bitwarden" })
+            (is_id && begins_word(text, mark - 1) && end - mark > 60).then_some(SecretMatch {
+                start: mark - 1,
+                end,
+                rule: "bitwarden",
+            })
         }
         Form::EntraRefresh => {
             // Bounded like JetBrains' above; these have up to two thousand characters.
             let window = &text[..text.len().min(mark + 4096)];
             let first = run(&window[..window.len().min(mark + 256)], mark + 1, url_safe);
-            let end = if first - mark > 50 { run(window, mark, |byte| url_safe(byte) || byte == b'.') } else { first };
+            let end = if first - mark > 50 {
+                run(window, mark, |byte| url_safe(byte) || byte == b'.')
+            } else {
+                first
+            };
             (first - mark > 50).then_some(SecretMatch { start: mark - 1, end, rule: "azure" })
         }
         Form::Putty => putty(text, mark),
@@ -474,7 +485,8 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<SecretMatch> {
             let end = exactly(text, mark + 1, 32, hex)?;
             let id = text[..mark].iter().rev().take(20).take_while(|byte| byte.is_ascii_digit()).count();
             // `1/<user>:…`, or `2/<user>/<token>:…`.
-            let first = (mark - id).checked_sub(2).filter(|&at| text[at].is_ascii_digit() && text[at + 1] == b'/')?;
+            let first =
+                (mark - id).checked_sub(2).filter(|&at| text[at].is_ascii_digit() && text[at + 1] == b'/')?;
             let digits = text[..first].iter().rev().take(20).take_while(|byte| byte.is_ascii_digit()).count();
             let start = match first.checked_sub(digits + 2) {
                 Some(start) if digits > 0 && matches!(&text[start..start + 2], b"1/" | b"2/") => start,
@@ -621,8 +633,7 @@ pub(super) fn at_sign(text: &[u8], at: usize, memo: &mut Memo) -> Option<SecretM
         return None;
     }
     let is_authority = |b: u8| {
-        !(b.is_ascii_whitespace()
-            || matches!(b, b'/' | b'?' | b'"' | b'\'' | b'<' | b'>' | b'\\' | b'`'))
+        !(b.is_ascii_whitespace() || matches!(b, b'/' | b'?' | b'"' | b'\'' | b'<' | b'>' | b'\\' | b'`'))
     };
     let before = &text[memo.authority..at];
     let start = at - before.iter().rev().take_while(|&&byte| is_authority(byte)).count();

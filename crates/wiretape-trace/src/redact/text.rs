@@ -543,11 +543,11 @@ fn hyphen(text: &[u8], mark: usize) -> Option<Hit> {
             return Some(Check::Option.at(mark));
         }
     } else if begins_argument(text, mark) {
-        if command_line::may_be_flag(text, mark) {
-            return Some(Check::Flag.at(mark));
-        }
         if command_line::may_be_single_dash_option(text, mark) {
             return Some(Check::Option.at(mark));
+        }
+        if command_line::may_be_flag(text, mark) {
+            return Some(Check::Flag.at(mark));
         }
     }
     tokens(text, mark).or_else(|| special::hyphen(text, mark))
@@ -813,7 +813,8 @@ fn jwt(text: &[u8], hit: Hit) -> Option<SecretMatch> {
     let start = jwt_header(&text[..hit.at]).filter(|&start| begins_word(text, start))?;
     let payload_end = run(text, hit.at + 1, |byte| url_safe(byte) || byte == b'=');
     // In an encrypted token whose key was agreed on, the second part is empty (RFC 7516, section 4.5).
-    let is_direct = payload_end == hit.at + 1 && text.get(payload_end + 1).is_some_and(|&byte| url_safe(byte));
+    let is_direct =
+        payload_end == hit.at + 1 && text.get(payload_end + 1).is_some_and(|&byte| url_safe(byte));
     let is_jwt = (payload_end - hit.at > 4 || is_direct) && text.get(payload_end) == Some(&b'.');
     is_jwt.then(|| SecretMatch { start, end: run(text, payload_end, dotted), rule: rules::JWT })
 }

@@ -192,6 +192,14 @@ const TEXTS: &[&str] = &[
     "see https://docs.example.com/api-keys#rotate",
     "https://example.com/reset-password?lang=en",
     "/users/token/refresh",
+    "INSERT INTO users (name, password) VALUES (?, ?)",
+    "token = tokens[i]",
+    "existingSecret: db-credentials",
+    "| Name | Value |\n|---|---|\n| port | 8080 |\n",
+    "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    "glpat-xxxxxxxxxxxxxxxxxxxx",
+    "curl -X POST https://x.dev",
+    "Some(value)",
 ];
 
 const JSON: &[&str] = &[

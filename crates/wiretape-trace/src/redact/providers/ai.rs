@@ -22,7 +22,7 @@ super::providers! {
     "llama-cloud" "LlamaCloud keys: `llx-…`" ["llx-" "a36+"]
     "pinecone" "Pinecone keys: `pcsk_…`" ["pcsk_" "w40+"]
     "elevenlabs" "ElevenLabs keys: `sk_…`" ["sk_" "!h48", "xi_" "!a32+"]
-    "cartesia" "Cartesia keys: `sk_car_…`" ["sk_car_" "w20+"]
+    "cartesia" "Cartesia keys: `sk_car_…`" ["sk_car_" "u20+"]
     "wandb" "Weights & Biases keys: `wandb_v1_…`" ["wandb_v1_" "w40+"]
     "labelbox" "Labelbox keys: `lbx_…`, `rma_…`" ["lbx_" "u40+", "rma_" "u40+"]
     "cursor" "Cursor keys: `crsr_…`, `key_…`" ["crsr_" "h60+", "key_" "h60+"]

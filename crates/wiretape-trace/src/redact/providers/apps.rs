@@ -33,7 +33,7 @@ super::providers! {
     "canva" "Canva client secrets: `cnvca…`" ["cnvca" "u40+"]
     "frameio" "Frame.io tokens: `fio-u-…`" ["fio-u-" "g40+"]
     "adobe" "Adobe client secrets: `p8e-…`" ["p8e-" "u32+"]
-    "dropbox" "Dropbox tokens: `sl.…`" ["sl." "u100+"]
+    "dropbox" "Dropbox tokens: `sl.…`" ["sl." "t100+"]
     "contentful" "Contentful tokens: `CFPAT-…`" ["CFPAT-" "u40+"]
     "typeform" "Typeform tokens: `tfp_…`" ["tfp_" "s40+"]
     "hubspot" "HubSpot tokens: `pat-na1-…`, `pat-eu1-…`" [

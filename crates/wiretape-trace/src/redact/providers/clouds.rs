@@ -62,7 +62,7 @@ super::providers! {
         "A3-" "U6 '- U5+ '- U5+ '- U5 '- U5", "ops_eyJ" "e80+",
     ]
     "age" "age secret keys: `AGE-SECRET-KEY-1…`" ["AGE-SECRET-KEY-1" "U50+"]
-    "cloudsmith" "Cloudsmith keys: `csa_…`" ["csa_" "a36"]
+    "cloudsmith" "Cloudsmith keys: `csa_…`" ["csa_" "a36-44"]
     "cockroachdb-cloud" "CockroachDB Cloud keys: `CCDB1_…`" ["CCDB1_" "a22 '_ a40"]
     "zuplo" "Zuplo and Unkey keys: `zpka_…`, `unkey_…`" ["zpka_" "l32 '_ h8", "unkey_" "a16+"]
     "salad" "SaladCloud keys: `salad_cloud_…`" ["salad_cloud_" "w10+"]
