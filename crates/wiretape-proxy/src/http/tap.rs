@@ -184,7 +184,10 @@ impl Tap {
                 self.reader.keep(bytes, Some(bytes), self.exchange.shared(), &mut events);
                 None
             }
-            Some(_) => self.reader.decode(bytes, Some(OFFLOAD_BYTES), self.exchange.shared(), &mut events),
+            Some(_) => {
+                self.reader.encoded += bytes.len() as u64;
+                self.reader.decode(bytes, Some(OFFLOAD_BYTES), self.exchange.shared(), &mut events)
+            }
         };
         match rest {
             None => self.record_events(events),
@@ -320,7 +323,6 @@ impl BodyReader {
         events: &mut Vec<SseEvent>,
     ) -> Option<usize> {
         let (mut taken, before) = (0, self.decoded);
-        self.encoded += bytes.len() as u64;
         while let Some(decoder) = &mut self.decoder {
             let Ok(step) = decoder.step(&bytes[taken..]) else {
                 // The client gets the bytes all the same.
