@@ -40,6 +40,8 @@ pub(crate) fn install() -> Result<Parts> {
         unless_stamped(&parts, name, &packages.join("\n"), || install_python(&venv, packages))?;
     }
     install_chromium()?;
+    // `promtool` checks the proxy's metrics.
+    need("promtool", &["prometheus"])?;
     Ok(parts)
 }
 

@@ -153,6 +153,8 @@ pub(crate) struct Journal {
     first_id: String,
     state: FileState,
     lost: u64,
+    written_lines: u64,
+    written_bytes: u64,
     deleted_check_us: u64,
     live: Option<LiveHub>,
     /// Whether the lines being written are only the server's standard error, which the tee doesn't get.
@@ -206,6 +208,8 @@ impl Journal {
             part_us: 0,
             state: FileState::Closed,
             lost: 0,
+            written_lines: 0,
+            written_bytes: 0,
             deleted_check_us: DELETED_CHECK_US,
             live,
             is_stderr_only: false,
@@ -294,6 +298,11 @@ impl Journal {
         }
     }
 
+    /// The number of lines and of bytes that were written so far.
+    pub(crate) fn written(&self) -> (u64, u64) {
+        (self.written_lines, self.written_bytes)
+    }
+
     /// Counts the line that was just encoded, and publishes it to the live view.
     fn finish_line(&mut self) {
         self.count += 1;
@@ -314,6 +323,8 @@ impl Journal {
             FileState::Open { file, len } => match write_pieces(file, &[&lines, payload, tail]) {
                 Ok(written) => {
                     *len += written;
+                    self.written_bytes += written;
+                    self.written_lines += count;
                     self.written = self.encoder.chain().cloned();
                     self.tee(&[&lines, payload, tail]);
                 }

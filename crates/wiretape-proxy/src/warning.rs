@@ -65,6 +65,9 @@ pub enum Warning {
         /// The operating system's message.
         reason: String,
     },
+    /// Clients on other machines begin more sessions than are recorded.
+    #[error("clients on other machines begin sessions so fast that some are not recorded; traffic continues")]
+    TooManyTraces,
     /// TLS is tunnelled, so its content is not recorded.
     #[error(
         "HTTPS to {host} is tunnelled and not recorded; to record it, see `wiretape ca` and use --intercept"

@@ -20,25 +20,27 @@ const MAX_SERIES: usize = 1000;
 /// The label value for everything beyond [`MAX_SERIES`].
 const OTHER: &str = "other";
 
-/// The upper bounds of the histogram's buckets, in microseconds, and in seconds as they are printed. They
-/// follow Prometheus' defaults, with finer steps below 5 ms, where local tools are, and up to a minute for
-/// slow ones.
-const BUCKETS: [(u64, &str); 15] = [
+/// The upper bounds of the histograms' buckets, in microseconds, and in seconds as they are printed: those of OpenTelemetry's
+/// `mcp.server.operation.duration` (semantic-conventions-genai), so that figures of both can be compared, and three smaller
+/// ones, where local tools are.
+const BUCKETS: [(u64, &str); 17] = [
     (1_000, "0.001"),
-    (2_500, "0.0025"),
+    (2_000, "0.002"),
     (5_000, "0.005"),
     (10_000, "0.01"),
-    (25_000, "0.025"),
+    (20_000, "0.02"),
     (50_000, "0.05"),
     (100_000, "0.1"),
-    (250_000, "0.25"),
+    (200_000, "0.2"),
     (500_000, "0.5"),
     (1_000_000, "1"),
-    (2_500_000, "2.5"),
+    (2_000_000, "2"),
     (5_000_000, "5"),
     (10_000_000, "10"),
     (30_000_000, "30"),
     (60_000_000, "60"),
+    (120_000_000, "120"),
+    (300_000_000, "300"),
 ];
 
 /// The sink that counts requests and sessions.
@@ -90,6 +92,12 @@ struct Name {
 #[derive(Debug, Default)]
 struct Series {
     statuses: [u64; Outcome::ALL.len()],
+    latency: Histogram,
+    upstream: Histogram,
+}
+
+#[derive(Debug, Default)]
+struct Histogram {
     /// How many requests fall into each bucket. Not cumulative; the sums are computed when printing.
     buckets: [u64; BUCKETS.len()],
     measured: u64,
@@ -142,7 +150,11 @@ impl Figures {
         let series = self.series(event, method, tool);
         series.count(status);
         if is_measured(method) {
-            series.measure(event.latency_us);
+            series.latency.measure(event.latency_us);
+            // 0 means that the server was not reached: it would look like a very fast one.
+            if event.upstream_us > 0 {
+                series.upstream.measure(event.upstream_us);
+            }
         }
     }
 
@@ -195,23 +207,34 @@ impl Figures {
     }
 
     fn write_durations(&self, out: &mut Exposition) {
-        const NAME: &str = "wiretape_request_duration_seconds";
-        const BUCKET: &str = "wiretape_request_duration_seconds_bucket";
-        out.family(
-            NAME,
-            "histogram",
+        self.write_histogram(
+            out,
+            "wiretape_request_duration_seconds",
             "Time from a request to the end of its answer. Streams and notifications are not in it.",
+            |series| &series.latency,
         );
-        for (name, series) in self.series.iter().filter(|(_, series)| series.measured > 0) {
-            let labels = name.labels();
+        self.write_histogram(
+            out,
+            "wiretape_upstream_duration_seconds",
+            "The part of it that the server took. Requests that did not reach the server are not in it.",
+            |series| &series.upstream,
+        );
+    }
+
+    fn write_histogram(&self, out: &mut Exposition, name: &str, help: &str, read: fn(&Series) -> &Histogram) {
+        out.family(name, "histogram", help);
+        let bucket = format!("{name}_bucket");
+        let measured = self.series.iter().map(|(labels, series)| (labels, read(series)));
+        for (labels, histogram) in measured.filter(|(_, histogram)| histogram.measured > 0) {
+            let labels = labels.labels();
             let mut below = 0;
-            for ((_, bound), count) in BUCKETS.iter().zip(series.buckets) {
+            for ((_, bound), count) in BUCKETS.iter().zip(histogram.buckets) {
                 below += count;
-                out.sample(BUCKET, &[labels.as_slice(), &[("le", bound)]].concat(), below);
+                out.sample(&bucket, &[labels.as_slice(), &[("le", bound)]].concat(), below);
             }
-            out.sample(BUCKET, &[labels.as_slice(), &[("le", "+Inf")]].concat(), series.measured);
-            out.sample("wiretape_request_duration_seconds_sum", &labels, series.sum_us as f64 / 1e6);
-            out.sample("wiretape_request_duration_seconds_count", &labels, series.measured);
+            out.sample(&bucket, &[labels.as_slice(), &[("le", "+Inf")]].concat(), histogram.measured);
+            out.sample(&format!("{name}_sum"), &labels, histogram.sum_us as f64 / 1e6);
+            out.sample(&format!("{name}_count"), &labels, histogram.measured);
         }
     }
 
@@ -246,7 +269,9 @@ impl Series {
             *count += 1;
         }
     }
+}
 
+impl Histogram {
     fn measure(&mut self, us: u64) {
         self.measured += 1;
         self.sum_us = self.sum_us.saturating_add(us);
@@ -300,9 +325,9 @@ mod tests {
 
     #[test]
     fn a_bucket_holds_what_took_no_longer() {
-        let mut series = Series::default();
-        [1_000, 1_001, 61_000_000].into_iter().for_each(|us| series.measure(us));
-        assert_eq!((series.buckets[0], series.buckets[1], series.measured), (1, 1, 3));
-        assert_eq!((series.buckets.iter().sum::<u64>(), series.sum_us), (2, 61_002_001));
+        let mut histogram = Histogram::default();
+        [1_000, 1_001, 301_000_000].into_iter().for_each(|us| histogram.measure(us));
+        assert_eq!((histogram.buckets[0], histogram.buckets[1], histogram.measured), (1, 1, 3));
+        assert_eq!((histogram.buckets.iter().sum::<u64>(), histogram.sum_us), (2, 301_002_001));
     }
 }

@@ -283,7 +283,7 @@ impl Exchange {
         // Redacted like every line: an error page may echo the request's headers.
         let (text, _) = self.recording.clean(&body[..body.len().min(MAX_NOTE)]);
         let text = (!text.is_empty()).then(|| String::from_utf8_lossy(&text).into_owned());
-        self.note = Some(BodyNote { bytes: body.len() as u64, text });
+        self.note = Some(BodyNote { bytes: body.len() as u64, text, omitted: None });
     }
 
     /// Records how the exchange ended; the first call counts.

@@ -1,6 +1,7 @@
 //! The admin port: liveness, readiness, version, status and metrics. A separate port, so that no path of an upstream is taken.
 
 use super::options::{AdminOptions, Route};
+use super::process;
 use super::server::{BoundListener, Shared};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
@@ -89,6 +90,7 @@ impl Admin {
         }
         self.options.requests.write(&mut out);
         self.shared.write_metrics(&mut out);
+        process::write(&mut out);
         let mut response = Response::new(Full::from(out.into_text()));
         let text = header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
         response.headers_mut().insert(header::CONTENT_TYPE, text);

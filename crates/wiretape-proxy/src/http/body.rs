@@ -137,10 +137,15 @@ impl PassingBody {
         loop {
             if let Some((work, _)) = &mut self.held {
                 // If recording panicked, its line is lost; traffic continues.
-                let _ = ready!(Pin::new(work).poll(cx));
-                if let Some((_, Some(frame))) = self.held.take() {
+                self.tap.resume(ready!(Pin::new(work).poll(cx)).unwrap_or_default());
+                let frame = self.held.take().and_then(|(_, frame)| frame);
+                // The last frame may already complete the body, and hyper then doesn't poll for the end.
+                if let Some(work) = self.has_ended().then(|| self.tap.finish()).flatten() {
+                    self.held = Some((work, frame));
+                } else if let Some(frame) = frame {
                     return Poll::Ready(Some(Ok(frame)));
                 }
+                continue;
             }
             let Some(inner) = &mut self.inner else { return Poll::Ready(None) };
             // The peer comes first: a stream that has data is neither ended by draining nor timed out.
@@ -188,8 +193,10 @@ impl PassingBody {
                 return FrameOutcome::Refused(refusal);
             }
         };
-        // The last frame may already complete the body, and hyper then doesn't poll for the end.
-        let last = self.has_ended().then(|| self.tap.finish()).flatten();
+        // The last frame may already complete the body, and hyper then doesn't poll for the end. Work that is under way comes
+        // first: the end is recorded after it.
+        let ends = work.is_none() && self.has_ended();
+        let work = work.or_else(|| ends.then(|| self.tap.finish()).flatten());
         let data = match &mut self.rewrite {
             Some(rewrite) => match rewrite.pass(frame, self.tap.exchange()) {
                 Ok(data) => Some(data).filter(|data| !data.is_empty()),
@@ -200,7 +207,7 @@ impl PassingBody {
             },
             None => Some(frame),
         };
-        match (both(work, last), data.map(Frame::data)) {
+        match (work, data.map(Frame::data)) {
             (Some(work), frame) => {
                 self.held = Some((work, frame));
                 FrameOutcome::Later
@@ -259,18 +266,6 @@ fn is_malformed(error: &hyper::Error) -> bool {
     let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<io::Error>());
     cause
         .is_some_and(|cause| matches!(cause.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData))
-}
-
-/// Combines two recordings into one that finishes after both.
-fn both(first: Option<PendingRecording>, second: Option<PendingRecording>) -> Option<PendingRecording> {
-    match (first, second) {
-        (Some(first), Some(second)) => Some(tokio::spawn(async move {
-            // If recording panicked, only its line is lost.
-            let _ = first.await;
-            let _ = second.await;
-        })),
-        (first, second) => first.or(second),
-    }
 }
 
 /// What happens to a frame.

@@ -20,6 +20,7 @@ use super::server::{ConnectionPermit, Shared};
 use super::timer::LazyTimer;
 use super::traces::{SessionTrace, SessionTraces};
 use super::upstream::{HttpPreference, Scheme, Sender, Target};
+use crate::warning::Warning;
 use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::{Method, Request, request};
 use hyper::server::conn::{http1, http2};
@@ -463,7 +464,7 @@ impl ClientConnection {
     ) -> Option<Arc<SessionTrace>> {
         let traces = self.shared.traces.as_ref()?;
         if let Some(session) = headers::session(&parts.headers) {
-            return Some(self.session_trace(traces, target, session));
+            return self.session_trace(traces, target, session);
         }
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         if parts.method == Method::POST
@@ -479,7 +480,7 @@ impl ClientConnection {
         if let Some(trace) = slot.as_ref().filter(|trace| trace.hold()) {
             return Some(Arc::clone(trace));
         }
-        let trace = self.begin_trace(target);
+        let trace = self.begin_trace(traces, target)?;
         *slot = Some(Arc::clone(&trace));
         Some(trace)
     }
@@ -490,34 +491,37 @@ impl ClientConnection {
         traces: &SessionTraces,
         target: &Arc<Target>,
         session: &str,
-    ) -> Arc<SessionTrace> {
+    ) -> Option<Arc<SessionTrace>> {
         let mut last = lock(&self.last_session);
         let known = last.as_ref().filter(|last| last.session == session && last.target.is(target));
         if let Some(last) = known.filter(|last| last.trace.hold()) {
-            return Arc::clone(&last.trace);
+            return Some(Arc::clone(&last.trace));
         }
         // Under the map's lock, so that two connections of one session never begin two traces.
         let trace = traces.named_or(session_name(target, session), || {
-            let trace = self.begin_trace(target);
+            let trace = self.begin_trace(traces, target)?;
             trace.set_session(&self.shared.clean_name(session));
-            trace
-        });
+            Some(trace)
+        })?;
         *last = Some(LastSession {
             target: Arc::clone(target),
             session: session.to_owned(),
             trace: Arc::clone(&trace),
         });
-        trace
+        Some(trace)
     }
 
-    fn begin_trace(&self, target: &Target) -> Arc<SessionTrace> {
-        let traces = self.shared.traces.as_ref().expect("callers have checked that traces are written");
-        match &self.listener.options.route {
+    fn begin_trace(&self, traces: &SessionTraces, target: &Target) -> Option<Arc<SessionTrace>> {
+        if !traces.may_begin(self.peer.ip()) {
+            self.shared.warn_once(Warning::TooManyTraces);
+            return None;
+        }
+        Some(match &self.listener.options.route {
             Route::Reverse(reverse) => {
                 traces.begin(&self.listener.options.name, &reverse.upstream.to_string())
             }
             Route::Forward(_) => traces.begin(target.authority.as_str(), target.origin()),
-        }
+        })
     }
 
     /// Binds a trace to the session id that the server has assigned.

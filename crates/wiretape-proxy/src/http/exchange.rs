@@ -240,8 +240,7 @@ impl Exchange {
             state.stream = self.stream_kind(state.request_message.as_deref());
         }
         if state.stream.is_some() {
-            // A stream may stay open for days: it must not count as a pending request that draining waits for.
-            self.shared().request_ended();
+            self.shared().request_became_stream();
         }
         // The lines below lock the state again.
         drop(state);
@@ -364,7 +363,16 @@ impl Exchange {
     /// Notes the size, and the text if it is short, of a body that is not a message or can't be recorded as one.
     pub(super) fn note_body(&self, from: Direction, bytes: u64, text: Option<&[u8]>) {
         let text = text.filter(|text| text.len() <= MAX_NOTE && !text.is_empty());
-        let note = BodyNote { bytes, text: text.map(|text| String::from_utf8_lossy(text).into_owned()) };
+        let text = text.map(|text| String::from_utf8_lossy(text).into_owned());
+        self.keep_note(from, BodyNote { bytes, text, omitted: None });
+    }
+
+    /// Notes the size of a body whose content is not recorded, and why.
+    pub(super) fn note_omitted_body(&self, from: Direction, bytes: u64, reason: &str) {
+        self.keep_note(from, BodyNote { bytes, text: None, omitted: Some(reason.to_owned()) });
+    }
+
+    fn keep_note(&self, from: Direction, note: BodyNote) {
         let mut state = self.state();
         match from {
             Direction::ClientToServer => state.request_note = Some(note),
@@ -707,8 +715,9 @@ impl Drop for Exchange {
         self.shared().count(ended);
         // Before the request counts as ended: draining must not see a moment in which neither knows about it.
         self.note_awaited_answers(ended);
-        if self.stream().is_none() {
-            self.shared().request_ended();
+        match self.stream() {
+            None => self.shared().request_ended(),
+            Some(_) => self.shared().stream_ended(),
         }
         if let Some(trace) = self.trace.clone() {
             self.write_end(ended);

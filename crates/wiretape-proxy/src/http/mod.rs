@@ -25,9 +25,11 @@
 //! | `host_guard` | which `Host` is accepted where it is replaced |
 //! | `network` | which networks a target may be in |
 //! | `proxy_auth` | the password of a forward proxy |
+//! | `body_budget` | the memory of bodies that are being recorded |
 //! | `refusal` | error responses of the proxy itself |
 //! | `ca` | certificates for interception |
 //! | `draining` | which streams are ended and which requests are awaited when the proxy stops |
+//! | `process` | metrics of the process |
 //! | `timer` | deadlines that rarely expire |
 //! | `admin` | liveness, readiness and metrics |
 //!
@@ -35,6 +37,7 @@
 
 mod admin;
 pub(crate) mod body;
+mod body_budget;
 pub mod ca;
 mod connection;
 pub mod csp;
@@ -50,6 +53,7 @@ mod login;
 mod network;
 mod oauth;
 mod options;
+mod process;
 mod proxy_auth;
 pub(crate) mod refusal;
 mod relay;

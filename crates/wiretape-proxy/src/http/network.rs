@@ -102,7 +102,8 @@ async fn is_near(server: &Target) -> bool {
 
 /// Whether a connection failed because the target is out of reach.
 pub(super) fn is_out_of_reach(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|error| error.is::<OutOfReach>())
+    let error = error.get_ref().and_then(|error| error.downcast_ref::<OutOfReach>());
+    error.is_some()
 }
 
 #[cfg(test)]

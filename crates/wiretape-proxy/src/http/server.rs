@@ -5,6 +5,7 @@
 //! exchange, which is a queue in memory on one thread and a system call between two (design note 0005).
 
 use super::admin::Admin;
+use super::body_budget::BodyBudget;
 use super::connection::{self, Listener};
 use super::csp::Csp;
 use super::draining::{AwaitedAnswers, Draining};
@@ -13,7 +14,7 @@ use super::host_guard::HostGuard;
 use super::login::Login;
 use super::options::{AdminOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyOptions, Route};
 use super::refusal::Refusal;
-use super::traces::{SessionTrace, SessionTraces};
+use super::traces::{LineCounts, SessionTrace, SessionTraces};
 use super::upstream::Connector;
 use crate::journal::Clock;
 use crate::platform;
@@ -83,11 +84,14 @@ pub(super) struct Shared {
     pub(super) traces: Option<SessionTraces>,
     pub(super) connector: Connector,
     pub(super) awaited: AwaitedAnswers,
+    pub(super) bodies: Arc<BodyBudget>,
     warn: Warn,
     warned: Mutex<HashSet<String>>,
     exchanges: AtomicU64,
     /// Exchanges in flight, except streams that outlive requests.
     requests: AtomicUsize,
+    /// Streams that outlive requests.
+    streams: AtomicUsize,
     cut_off: AtomicU64,
     arrivals: AtomicU64,
     ended: [AtomicU64; Ended::ALL.len()],
@@ -121,10 +125,12 @@ impl Shared {
             traces,
             connector: Connector::new(options.limits.connect),
             awaited: AwaitedAnswers::default(),
+            bodies: BodyBudget::new(options.limits.body),
             warn,
             warned: Mutex::default(),
             exchanges: AtomicU64::new(0),
             requests: AtomicUsize::new(0),
+            streams: AtomicUsize::new(0),
             cut_off: AtomicU64::new(0),
             arrivals: AtomicU64::new(0),
             ended: Default::default(),
@@ -145,7 +151,17 @@ impl Shared {
         self.requests.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Counts a request as answered. Also called for a request that opened a stream, which draining doesn't wait for.
+    /// Counts a request as one that has opened a stream, which may stay open for days: draining must not wait for it.
+    pub(super) fn request_became_stream(&self) {
+        self.streams.fetch_add(1, Ordering::Relaxed);
+        self.request_ended();
+    }
+
+    pub(super) fn stream_ended(&self) {
+        self.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Counts a request as answered.
     pub(super) fn request_ended(&self) {
         self.requests.fetch_sub(1, Ordering::AcqRel);
     }
@@ -275,17 +291,39 @@ impl Shared {
                 count(&self.ended[ended as usize]),
             );
         }
-        out.family(
-            "wiretape_trace_lines_lost_total",
-            "counter",
-            "Lines that could not be written to traces.",
-        );
-        out.sample(
-            "wiretape_trace_lines_lost_total",
-            &[],
-            self.traces.as_ref().map_or(0, SessionTraces::lost),
-        );
+        self.write_load_metrics(out);
+        self.write_trace_metrics(out);
         self.write_sink_metrics(out);
+    }
+
+    fn write_load_metrics(&self, out: &mut Exposition) {
+        let mut gauge = |name: &str, help: &str, value: usize| {
+            out.family(name, "gauge", help);
+            out.sample(name, &[], value);
+        };
+        let in_flight = "Requests that are not answered yet, except streams.";
+        gauge("wiretape_requests_in_flight", in_flight, self.requests_in_flight());
+        let streams = "Open streams that outlive requests, such as those that a GET opens.";
+        gauge("wiretape_streams", streams, self.streams.load(Ordering::Relaxed));
+        let largest = "The value of --max-connections.";
+        gauge("wiretape_connections_limit", largest, self.limits.connections);
+    }
+
+    fn write_trace_metrics(&self, out: &mut Exposition) {
+        let zero = LineCounts::default();
+        let counts = self.traces.as_ref().map_or(&zero, SessionTraces::counts);
+        let mut counter = |name: &str, help: &str, value: &AtomicU64| {
+            out.family(name, "counter", help);
+            out.sample(name, &[], value.load(Ordering::Relaxed));
+        };
+        counter("wiretape_trace_lines_total", "Lines that were written to traces.", &counts.written);
+        counter("wiretape_trace_bytes_total", "Bytes that were written to traces.", &counts.bytes);
+        let lost = "Lines that could not be written to traces.";
+        counter("wiretape_trace_lines_lost_total", lost, &counts.lost);
+        let refused = "Traces that were not begun, because clients on other machines began too many.";
+        counter("wiretape_traces_refused_total", refused, &counts.refused);
+        out.family("wiretape_traces_open", "gauge", "Traces that are being written.");
+        out.sample("wiretape_traces_open", &[], self.traces.as_ref().map_or(0, SessionTraces::open));
     }
 
     fn write_sink_metrics(&self, out: &mut Exposition) {

@@ -4,10 +4,12 @@
 //! recorded (invariant 2: write ahead). What can't be captured (an unknown encoding, a body above the limits) is only
 //! counted: the recording may suffer, the traffic may not (invariant 5).
 
+use super::body_budget::Reservation;
 use super::decode::Decoder;
 use super::exchange::{Exchange, MAX_NOTE};
 use super::headers;
 use super::refusal::Refusal;
+use super::server::Shared;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use std::sync::Arc;
@@ -23,19 +25,38 @@ const MAX_MESSAGE: usize = 256 * 1024 * 1024;
 /// block the other connections of this worker for a noticeable time.
 const OFFLOAD_BYTES: usize = 256 * 1024;
 
-/// Recording on another thread, which must finish before the bytes that caused it are forwarded.
-pub(super) type PendingRecording = JoinHandle<()>;
+/// The largest ratio of decoded to encoded bytes. Only repetition compresses better: a few hundred bytes of brotli can stand for
+/// hundreds of megabytes, which would have to be redacted and written.
+const MAX_RATIO: u64 = 200;
+
+/// Up to this many decoded bytes, the ratio doesn't matter.
+const RATIO_FREE: u64 = 4 * 1024 * 1024;
+
+/// Recording on another thread, which must finish before the bytes that caused it are forwarded. It may return the reader, which
+/// then goes back to its tap ([`Tap::resume`]).
+pub(super) type PendingRecording = JoinHandle<Option<Box<BodyReader>>>;
 
 /// Reads one body on its way.
 pub(super) struct Tap {
     exchange: Arc<Exchange>,
     from: Direction,
-    capture: Capture,
-    decoder: Option<Decoder>,
+    /// Elsewhere while a large body is decoded.
+    reader: BodyReader,
     wire_bytes: u64,
     /// The maximum length of a request's body in bytes.
     limit: Option<u64>,
     done: bool,
+}
+
+/// The content of a body, as far as it was read.
+pub(super) struct BodyReader {
+    capture: Capture,
+    decoder: Option<Decoder>,
+    encoded: u64,
+    decoded: u64,
+    reservation: Option<Reservation>,
+    /// Why the content is not recorded.
+    omitted: Option<&'static str>,
 }
 
 /// How the bytes of a body are captured.
@@ -125,7 +146,8 @@ impl Tap {
         // Bytes in an encoding that we don't know would be recorded as garbage.
         let is_unreadable = !exchange.needs_bodies() || (encoding.is_some() && decoder.is_none());
         let capture = if is_unreadable { Capture::SizeOnly } else { capture };
-        Tap { exchange: Arc::clone(exchange), from, capture, decoder, wire_bytes: 0, limit, done: false }
+        let reader = BodyReader { capture, decoder, ..BodyReader::default() };
+        Tap { exchange: Arc::clone(exchange), from, reader, wire_bytes: 0, limit, done: false }
     }
 
     /// The exchange that the body belongs to.
@@ -153,39 +175,41 @@ impl Tap {
     }
 
     fn capture_bytes(&mut self, bytes: &Bytes) -> Option<PendingRecording> {
-        let decoded = match &mut self.decoder {
-            Some(_) if matches!(self.capture, Capture::SizeOnly) => return None,
-            Some(decoder) => match decoder.push(bytes) {
-                Ok(decoded) => Some(decoded),
-                Err(_) => {
-                    // The encoding is broken or the content too large. The client gets the bytes all the same.
-                    self.capture = Capture::SizeOnly;
-                    return None;
-                }
-            },
-            None => None,
-        };
-        let plain = decoded.as_deref().unwrap_or(bytes);
-        match &mut self.capture {
-            Capture::SizeOnly => None,
-            Capture::Whole { body, max } => {
-                body.push(plain, decoded.is_none().then_some(bytes));
-                if body.len() > *max {
-                    self.capture = Capture::SizeOnly;
-                }
+        if matches!(self.reader.capture, Capture::SizeOnly) {
+            return None;
+        }
+        let mut events = Vec::new();
+        let rest = match self.reader.decoder {
+            None => {
+                self.reader.keep(bytes, Some(bytes), self.exchange.shared(), &mut events);
                 None
             }
-            Capture::Events(framer) => {
-                framer.push(plain);
-                let mut events = Vec::new();
-                while let Some(event) = framer.next_event() {
-                    events.push(event);
-                }
-                if framer.pending() > MAX_MESSAGE {
-                    self.capture = Capture::SizeOnly;
-                }
-                self.record_events(events)
+            Some(_) => {
+                self.reader.encoded += bytes.len() as u64;
+                self.reader.decode(bytes, Some(OFFLOAD_BYTES), self.exchange.shared(), &mut events)
             }
+        };
+        match rest {
+            None => self.record_events(events),
+            Some(rest) => Some(self.decode_elsewhere(bytes.slice(rest..), events)),
+        }
+    }
+
+    /// Decodes the rest of some bytes on another thread: it is long, and other connections of this worker wait.
+    fn decode_elsewhere(&mut self, rest: Bytes, mut events: Vec<SseEvent>) -> PendingRecording {
+        let exchange = Arc::clone(&self.exchange);
+        let mut reader = std::mem::take(&mut self.reader);
+        tokio::task::spawn_blocking(move || {
+            reader.decode(&rest, None, exchange.shared(), &mut events);
+            record_all(&exchange, &events);
+            Some(Box::new(reader))
+        })
+    }
+
+    /// Takes back the reader from a recording that has finished.
+    pub(super) fn resume(&mut self, reader: Option<Box<BodyReader>>) {
+        if let Some(reader) = reader {
+            self.reader = *reader;
         }
     }
 
@@ -194,7 +218,10 @@ impl Tap {
             events.iter().any(|event| event.data.as_ref().is_some_and(|data| data.len() > OFFLOAD_BYTES));
         if is_large {
             let exchange = Arc::clone(&self.exchange);
-            return Some(tokio::task::spawn_blocking(move || record_all(&exchange, &events)));
+            return Some(tokio::task::spawn_blocking(move || {
+                record_all(&exchange, &events);
+                None
+            }));
         }
         record_all(&self.exchange, &events);
         None
@@ -208,11 +235,9 @@ impl Tap {
         }
         // Before its message is recorded, whose line has the times of the exchange.
         self.exchange.record_body_end(self.from, self.wire_bytes, true);
-        match &mut self.capture {
+        match &mut self.reader.capture {
             Capture::SizeOnly => {
-                if self.wire_bytes > 0 {
-                    self.exchange.note_body(self.from, self.wire_bytes, None);
-                }
+                self.note_size();
                 None
             }
             Capture::Whole { body, .. } => {
@@ -226,11 +251,26 @@ impl Tap {
         }
     }
 
-    fn record_body(&self, body: Bytes) -> Option<PendingRecording> {
+    /// Notes the size of a body whose content is not recorded, and why, if that is not due to its type.
+    fn note_size(&self) {
+        if let Some(reason) = self.reader.omitted {
+            self.exchange.note_omitted_body(self.from, self.wire_bytes, reason);
+        } else if self.wire_bytes > 0 {
+            self.exchange.note_body(self.from, self.wire_bytes, None);
+        }
+    }
+
+    fn record_body(&mut self, body: Bytes) -> Option<PendingRecording> {
         let (exchange, from, wire_bytes) = (&self.exchange, self.from, self.wire_bytes);
         if body.len() > OFFLOAD_BYTES {
             let exchange = Arc::clone(exchange);
-            return Some(tokio::task::spawn_blocking(move || exchange.record_body(from, &body, wire_bytes)));
+            // Its memory counts until it is recorded.
+            let reservation = self.reader.reservation.take();
+            return Some(tokio::task::spawn_blocking(move || {
+                exchange.record_body(from, &body, wire_bytes);
+                drop((body, reservation));
+                None
+            }));
         }
         exchange.record_body(from, &body, wire_bytes);
         None
@@ -241,11 +281,13 @@ impl Tap {
         if std::mem::replace(&mut self.done, true) {
             return;
         }
-        if let Capture::Whole { body, .. } = &mut self.capture
+        if let Capture::Whole { body, .. } = &mut self.reader.capture
             && body.len() > 0
         {
             let body = body.take();
             self.exchange.record_partial_body(self.from, &body, self.wire_bytes);
+        } else if self.reader.omitted.is_some() {
+            self.note_size();
         }
         self.exchange.record_body_end(self.from, self.wire_bytes, false);
     }
@@ -254,6 +296,87 @@ impl Tap {
 impl Drop for Tap {
     fn drop(&mut self) {
         self.record_cut_off();
+    }
+}
+
+impl Default for BodyReader {
+    fn default() -> Self {
+        BodyReader {
+            capture: Capture::SizeOnly,
+            decoder: None,
+            encoded: 0,
+            decoded: 0,
+            reservation: None,
+            omitted: None,
+        }
+    }
+}
+
+impl BodyReader {
+    /// Decodes bytes and keeps what they decode to. Stops when that is more than `allowance`; the result is then how many of the
+    /// bytes were taken.
+    fn decode(
+        &mut self,
+        bytes: &[u8],
+        allowance: Option<usize>,
+        shared: &Shared,
+        events: &mut Vec<SseEvent>,
+    ) -> Option<usize> {
+        let (mut taken, before) = (0, self.decoded);
+        while let Some(decoder) = &mut self.decoder {
+            let Ok(step) = decoder.step(&bytes[taken..]) else {
+                // The client gets the bytes all the same.
+                self.omit("its encoding is broken");
+                break;
+            };
+            taken += step.taken;
+            self.decoded += step.decoded.len() as u64;
+            if self.decoded > RATIO_FREE.max(self.encoded.saturating_mul(MAX_RATIO)) {
+                self.omit("it decompresses to more than 200 times its size");
+                break;
+            }
+            self.keep(&step.decoded, None, shared, events);
+            if taken == bytes.len() && !step.has_more {
+                break;
+            }
+            if allowance.is_some_and(|allowance| self.decoded - before > allowance as u64) {
+                return Some(taken);
+            }
+        }
+        None
+    }
+
+    /// Adds decoded bytes, and takes out the events that they complete. `whole` are the same bytes, if they can be shared.
+    fn keep(&mut self, plain: &[u8], whole: Option<&Bytes>, shared: &Shared, events: &mut Vec<SseEvent>) {
+        // Sizes on the wire are limited for requests only, but nothing tells a client what a body decompresses to.
+        let limit = usize::try_from(shared.limits.body).unwrap_or(usize::MAX);
+        let largest = if self.decoder.is_some() { MAX_MESSAGE.min(limit) } else { MAX_MESSAGE };
+        let (held, is_note) = match &mut self.capture {
+            Capture::SizeOnly => return,
+            Capture::Whole { body, max } => {
+                body.push(plain, whole);
+                (body.len(), body.len() > *max && *max == MAX_NOTE)
+            }
+            Capture::Events(framer) => {
+                framer.push(plain);
+                while let Some(event) = framer.next_event() {
+                    events.push(event);
+                }
+                (framer.pending(), false)
+            }
+        };
+        if is_note {
+            (self.capture, self.decoder) = (Capture::SizeOnly, None);
+        } else if held > largest {
+            self.omit("it is too large to be recorded (--max-body)");
+        } else if !shared.bodies.reserve(&mut self.reservation, held) {
+            self.omit("too many bodies are incomplete at the same time");
+        }
+    }
+
+    /// Gives up on the content. What was kept of it is dropped.
+    fn omit(&mut self, reason: &'static str) {
+        *self = BodyReader { omitted: Some(reason), ..BodyReader::default() };
     }
 }
 

@@ -7,6 +7,7 @@
 use crate::journal::{Clock, Journal, JournalOptions, Observation};
 use crate::warning::Warn;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -17,6 +18,11 @@ use wiretape_trace::name;
 /// descriptors.
 const MAX_OPEN: usize = 800;
 
+/// How many traces clients on other machines may begin at once, and how many a second afterwards. Each is a file, made by a
+/// connection or a made-up session id; without a limit, anyone who can reach the proxy could use up the disk's inodes.
+const REMOTE_BURST: u64 = 1000;
+const REMOTE_INTERVAL_US: u64 = 1_000_000;
+
 /// All traces that are being written.
 pub(super) struct SessionTraces {
     options: JournalOptions,
@@ -26,8 +32,20 @@ pub(super) struct SessionTraces {
     open: Mutex<OpenTraces>,
     /// Held while a trace with a name is begun, so that two workers can't begin two traces for one session.
     naming: Mutex<()>,
-    /// The number of lines that could not be written, shared by all traces.
-    lost: Arc<AtomicU64>,
+    /// Of all traces together.
+    counts: Arc<LineCounts>,
+    /// When the traces that clients on other machines have begun are paid for, in microseconds since the start.
+    remote_paid_us: AtomicU64,
+}
+
+/// What was written to traces, and what could not be.
+#[derive(Debug, Default)]
+pub(super) struct LineCounts {
+    pub(super) written: AtomicU64,
+    pub(super) bytes: AtomicU64,
+    pub(super) lost: AtomicU64,
+    /// Traces that were not begun, because clients on other machines began too many.
+    pub(super) refused: AtomicU64,
 }
 
 #[derive(Default)]
@@ -43,7 +61,7 @@ pub(super) struct SessionTrace {
     id: Arc<str>,
     clock: Clock,
     journal: Mutex<Journal>,
-    lost: Arc<AtomicU64>,
+    counts: Arc<LineCounts>,
     session: OnceLock<String>,
     activity_us: AtomicU64,
     lifecycle: Mutex<Lifecycle>,
@@ -78,8 +96,26 @@ impl SessionTraces {
             warn,
             open: Mutex::default(),
             naming: Mutex::default(),
-            lost: Arc::default(),
+            counts: Arc::default(),
+            remote_paid_us: AtomicU64::new(0),
         }
+    }
+
+    /// Whether a client may begin a trace; counts it if so.
+    pub(super) fn may_begin(&self, client: IpAddr) -> bool {
+        if client.to_canonical().is_loopback() {
+            return true;
+        }
+        let now = self.clock.now().us;
+        let pay = |paid: u64| {
+            let next = paid.max(now) + REMOTE_INTERVAL_US;
+            (next <= now + REMOTE_BURST * REMOTE_INTERVAL_US).then_some(next)
+        };
+        let may = self.remote_paid_us.fetch_update(Ordering::Relaxed, Ordering::Relaxed, pay).is_ok();
+        if !may {
+            self.counts.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        may
     }
 
     /// Begins a trace of the traffic with `url`, and holds it open for the first exchange.
@@ -100,6 +136,9 @@ impl SessionTraces {
         // The trace format counts microseconds from the start of each trace, not of the proxy.
         let clock = self.clock.restarted();
         let journal = Journal::begin(self.options.clone(), meta, clock.now(), None, Arc::clone(&self.warn));
+        let (lines, bytes) = journal.written();
+        self.counts.written.fetch_add(lines, Ordering::Relaxed);
+        self.counts.bytes.fetch_add(bytes, Ordering::Relaxed);
         let mut traces = lock(&self.open);
         traces.next_number += 1;
         let trace = Arc::new(SessionTrace {
@@ -107,7 +146,7 @@ impl SessionTraces {
             id: id.into(),
             clock,
             journal: Mutex::new(journal),
-            lost: Arc::clone(&self.lost),
+            counts: Arc::clone(&self.counts),
             session: OnceLock::new(),
             activity_us: AtomicU64::new(self.clock.now().us),
             lifecycle: Mutex::new(Lifecycle { in_flight: 1, ..Lifecycle::default() }),
@@ -128,19 +167,19 @@ impl SessionTraces {
         trace.hold().then_some(trace)
     }
 
-    /// Finds a trace by name or begins one, and holds it open for an exchange.
+    /// Finds a trace by name or begins one, if `begin` does, and holds it open for an exchange.
     pub(super) fn named_or(
         &self,
         name: String,
-        begin: impl FnOnce() -> Arc<SessionTrace>,
-    ) -> Arc<SessionTrace> {
-        self.named(&name).unwrap_or_else(|| {
+        begin: impl FnOnce() -> Option<Arc<SessionTrace>>,
+    ) -> Option<Arc<SessionTrace>> {
+        self.named(&name).or_else(|| {
             let _naming = lock(&self.naming);
             // Again under the lock: another worker may have begun it since the first look.
-            self.named(&name).unwrap_or_else(|| {
-                let trace = begin();
+            self.named(&name).or_else(|| {
+                let trace = begin()?;
                 self.bind(name, &trace);
-                trace
+                Some(trace)
             })
         })
     }
@@ -227,7 +266,12 @@ impl SessionTraces {
 
     /// The number of lines that could not be written so far.
     pub(super) fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+        self.counts.lost.load(Ordering::Relaxed)
+    }
+
+    /// What was written so far.
+    pub(super) fn counts(&self) -> &LineCounts {
+        &self.counts
     }
 }
 
@@ -268,11 +312,14 @@ impl SessionTrace {
     /// Runs `write` with the journal, and counts the lines that it loses.
     fn write(&self, write: impl FnOnce(&mut Journal)) {
         let mut journal = lock(&self.journal);
-        let before = journal.lost();
+        let (lost, (lines, bytes)) = (journal.lost(), journal.written());
         write(&mut journal);
-        let lost = journal.lost().saturating_sub(before);
+        let lost = journal.lost().saturating_sub(lost);
+        let (lines_now, bytes_now) = journal.written();
+        self.counts.written.fetch_add(lines_now - lines, Ordering::Relaxed);
+        self.counts.bytes.fetch_add(bytes_now - bytes, Ordering::Relaxed);
         if lost > 0 {
-            self.lost.fetch_add(lost, Ordering::Relaxed);
+            self.counts.lost.fetch_add(lost, Ordering::Relaxed);
         }
     }
 
@@ -330,6 +377,21 @@ mod tests {
         assert_eq!(book.lost(), 2);
         book.end_all("over");
         assert_eq!(book.lost(), 3, "the last line is lost, too");
+    }
+
+    #[test]
+    fn clients_on_other_machines_can_not_make_files_without_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let book = book(dir.path());
+        let begun = |client: &str| {
+            let client = client.parse().unwrap();
+            (0..2 * REMOTE_BURST).filter(|_| book.may_begin(client)).count() as u64
+        };
+        assert_eq!(begun("127.0.0.1"), 2 * REMOTE_BURST);
+        let remote = begun("10.0.0.7");
+        assert!((REMOTE_BURST..REMOTE_BURST + 100).contains(&remote), "{remote}");
+        assert_eq!(book.counts().refused.load(Ordering::Relaxed), 2 * REMOTE_BURST - remote);
+        assert_eq!(begun("::1"), 2 * REMOTE_BURST);
     }
 
     #[test]

@@ -579,6 +579,9 @@ pub struct BodyNote {
     /// The body, if it is short text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// Why the content is not recorded, if that is not due to its type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub omitted: Option<String>,
 }
 
 #[cfg(test)]
@@ -599,7 +602,7 @@ mod tests {
         );
         let response = Head::response(401, "2", std::iter::empty());
         let sse = SseContext { id: Some("7".to_owned()), ..SseContext::default() };
-        let body = BodyNote { bytes: 3, text: Some("no!".to_owned()) };
+        let body = BodyNote { bytes: 3, text: Some("no!".to_owned()), omitted: Some("why".to_owned()) };
         let mut json = Vec::new();
         ExchangeNote {
             x: 9,

@@ -86,7 +86,7 @@
 //! | `bytes` | integer | the length on the wire of the body that ends with this line, if `raw` has a different length: the body was compressed, redacted or spread over lines, or is an event stream |
 //! | `own` | `true` | the recorder generated the message: an error response on behalf of the server, or a new handshake on behalf of the client because the server lost the session |
 //! | `again` | integer | the exchange whose message this one resends, to another endpoint or in a new session. This line is written before that exchange ends; the outcome of the message is that of this exchange |
-//! | `requestBody`, `responseBody` | object | on `http` lines: a body that is not a JSON-RPC message. `bytes` (its length on the wire), `text` if it is short text |
+//! | `requestBody`, `responseBody` | object | on `http` lines: a body that is not a JSON-RPC message. `bytes` (its length on the wire), `text` if it is short text, `omitted` (why a message was not recorded) |
 //! | `ended` | string | on `http` lines: how the exchange ended. `complete`; `open` (a stream was opened and continues); `client-closed`, `upstream-closed` (before the end); `refused` (by the proxy); `unreachable`; `timeout`; `too-large`; `upgraded`; `stopped` (the proxy was stopped) |
 //! | `error` | string | a description of what went wrong |
 //! | `durationUs` | integer | on the last line of an exchange, a message or an `http` line: from the request's head to this line. Older recorders wrote it on `http` lines only |

@@ -225,7 +225,9 @@ fn unknown_keys_are_named_with_what_may_be_meant() {
     );
     check(
         "[forward]\nlisten = \"127.0.0.1:1\"\ncolour = 1\n",
-        &["3:1: unknown key `colour` in [forward]; known keys: listen, intercept"],
+        &[
+            "3:1: unknown key `colour` in [forward]; known keys: listen, intercept, allow_private_targets, auth_file",
+        ],
     );
 }
 

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
 
 mod bodies;
+mod bombs;
 mod crowds;
 mod csp;
 mod disconnects;
@@ -17,6 +18,7 @@ mod http2;
 mod interception;
 mod limits;
 mod loading;
+mod metrics;
 mod oauth;
 mod proxy;
 mod recordings;

@@ -272,7 +272,7 @@ fn response_of<'u>(unit: &Unit<'u>, entry: &Entry<'u>, response: Value<'u>, find
         return;
     }
     let text = response.string().unwrap_or_else(|| String::from_utf8_lossy(response.raw));
-    let body = BodyNote { bytes: response.raw.len() as u64, text: Some(text.into_owned()) };
+    let body = BodyNote { bytes: response.raw.len() as u64, text: Some(text.into_owned()), omitted: None };
     let body = serde_json::to_vec(&body).expect("plain fields always serialize");
     let mut more: Vec<(&str, &[u8])> = Vec::new();
     more.extend(head.as_ref().map(|(_, head)| ("response", head.json())));

@@ -130,7 +130,7 @@ impl Side<'_> {
     fn note(&self) -> Option<BodyNote> {
         let body = self.body.as_deref().filter(|body| !body.is_empty())?;
         let text = std::str::from_utf8(body).ok().filter(|text| text.len() <= MAX_NOTE);
-        Some(BodyNote { bytes: body.len() as u64, text: text.map(str::to_owned) })
+        Some(BodyNote { bytes: body.len() as u64, text: text.map(str::to_owned), omitted: None })
     }
 }
 

@@ -166,6 +166,7 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
             let body = BodyNote {
                 bytes: text.len() as u64,
                 text: Some(String::from_utf8_lossy(&text).into_owned()),
+                ..BodyNote::default()
             };
             push(ItemContent::Exchange, frame.http(Some(&body)));
         }

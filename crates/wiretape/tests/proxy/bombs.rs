@@ -1,0 +1,124 @@
+//! Bodies that decompress to far more than they are: they pass, and are not recorded beyond the limits.
+
+use crate::proxy::{Proxy, Stopped};
+use crate::wire::{Upstream, chunk, ok};
+
+const RESULT: &str = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
+
+/// A call whose argument is a string of this many letters, compressed.
+fn compressed(encoding: &str, letters: usize) -> Vec<u8> {
+    use std::io::Write as _;
+    let text = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{{\"a\":\"{}\"}}}}",
+        "x".repeat(letters)
+    );
+    if encoding == "zstd" {
+        return zstd::encode_all(text.as_bytes(), 3).unwrap();
+    }
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Sends a compressed body through the proxy, and checks that the server gets it.
+fn pass(options: &[&str], encoding: &str, body: &[u8]) -> Stopped {
+    let upstream = Upstream::listen();
+    let proxy = Proxy::before(&upstream, options);
+    let mut client = proxy.connect();
+    client.send(format!(
+        "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: {encoding}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    ));
+    client.send(body);
+    let (_server, _, seen) = upstream.answer(ok("", RESULT));
+    assert!(seen == body, "{} of {} bytes", seen.len(), body.len());
+    assert_eq!(client.receive().1, RESULT.as_bytes());
+    drop(client);
+    proxy.stop()
+}
+
+fn check_omitted(stopped: &Stopped, bytes: usize, reason: &str) {
+    let trace = stopped.trace();
+    assert!(trace.raw("in").is_empty() && trace.text.len() < 10_000);
+    let note = &trace.of_type("http").last().unwrap()["http"]["requestBody"];
+    assert_eq!(note["bytes"], bytes);
+    assert!(note["omitted"].as_str().unwrap().contains(reason), "{note}");
+}
+
+#[test]
+fn a_body_larger_than_allowed_when_decompressed_is_not_recorded() {
+    for encoding in ["gzip", "zstd"] {
+        let body = compressed(encoding, 2_000_000);
+        check_omitted(&pass(&["--max-body", "1MB"], encoding, &body), body.len(), "--max-body");
+    }
+}
+
+#[test]
+fn a_body_that_hardly_is_one_is_not_recorded() {
+    for encoding in ["gzip", "zstd"] {
+        let body = compressed(encoding, 50_000_000);
+        check_omitted(&pass(&[], encoding, &body), body.len(), "200 times");
+    }
+}
+
+/// A large one that is allowed is decompressed elsewhere, and recorded before its last bytes are passed on.
+#[test]
+fn a_large_body_is_recorded_whole() {
+    for encoding in ["gzip", "zstd"] {
+        let body = compressed(encoding, 3_000_000);
+        let trace = pass(&[], encoding, &body).trace();
+        assert_eq!(trace.raw("in").len(), 1, "{encoding}");
+        assert!(trace.raw("in")[0].len() > 3_000_000);
+    }
+}
+
+/// In pieces, too, with the last bytes after a large piece.
+#[test]
+fn a_large_body_in_pieces_is_recorded_whole() {
+    let body = compressed("zstd", 3_000_000);
+    let upstream = Upstream::listen();
+    let proxy = Proxy::before(&upstream, &[]);
+    let mut client = proxy.connect();
+    client.send("POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: zstd\r\nTransfer-Encoding: chunked\r\n\r\n");
+    let (begin, end) = body.split_at(body.len() - 5);
+    client.send(chunk(begin));
+    let mut server = upstream.accept();
+    server.receive_head();
+    assert!(server.receive_streamed(begin.len()) == begin);
+    client.send([&chunk(end)[..], crate::wire::LAST_CHUNK].concat());
+    assert!(server.receive_chunked().0 == end);
+    server.send(ok("", RESULT));
+    client.receive();
+    drop(client);
+    assert_eq!(proxy.stop().trace().raw("in").len(), 1);
+}
+
+/// Bodies that nobody completes are held only as long as there is room for all of them.
+#[test]
+fn incomplete_bodies_share_their_memory() {
+    const PIECE: usize = 100 * 1024 * 1024;
+    let upstream = Upstream::listen();
+    let proxy = Proxy::before(&upstream, &["--max-body", "200MiB"]);
+    let clients: Vec<_> = (0..3)
+        .map(|_| {
+            let mut client = proxy.connect();
+            client.send(format!(
+                "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+                PIECE + 1
+            ));
+            let mut server = upstream.accept();
+            let reading = std::thread::spawn(move || {
+                server.receive_head();
+                server.read_exactly(PIECE);
+                server
+            });
+            client.send(vec![b'x'; PIECE]);
+            (client, reading.join().unwrap())
+        })
+        .collect();
+    drop(clients);
+    let stopped = proxy.stop();
+    let omitted =
+        stopped.traces().iter().filter(|trace| trace.text.contains("too many bodies are incomplete")).count();
+    assert_eq!(omitted, 1);
+}
