@@ -31,6 +31,12 @@ impl TraceClock {
         counted.or_else(|| wall_ms?.checked_mul(1000)).unwrap_or(self.last_us)
     }
 
+    /// The offset of a wall-clock time from the start of the recording, in microseconds; `None` if the start is unknown or
+    /// later.
+    pub fn offset_of(&self, wall_ms: i64) -> Option<u64> {
+        u64::try_from(wall_ms.checked_mul(1000)?.checked_sub(self.began_us?)?).ok()
+    }
+
     /// The time of the next line.
     pub fn at(&mut self, stamp: &Stamp<'_>) -> i64 {
         // The wall-clock time is parsed only if needed: it is a date string on every line.

@@ -21,7 +21,7 @@ pub enum Subject {
 /// The number of calls by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCounts {
-    /// The total.
+    /// The number of calls, whatever their outcome.
     pub calls: u64,
     /// Calls with an `isError` result.
     pub tool_errors: u64,
@@ -39,7 +39,7 @@ pub struct CallCounts {
     pub crashed: u64,
     /// Calls without an answer at the end of the recording, or without a usable id.
     pub unanswered: u64,
-    /// Calls in flight.
+    /// Calls that are in flight while the recording runs.
     pub pending: u64,
 }
 
@@ -123,7 +123,7 @@ impl CallCounts {
 pub struct CallStats {
     /// How many there were.
     pub counts: CallCounts,
-    /// Their latencies.
+    /// The latencies of the answered calls.
     pub latencies: Latencies,
     /// The total size of the requests in bytes.
     pub request_bytes: u64,
@@ -177,8 +177,8 @@ pub struct StatsRow {
 /// while let Some(line) = reader.next_line().unwrap() {
 ///     reading.observe(&line);
 /// }
-/// let stats = reading.finish(RecordingState::Running);
-/// assert_eq!(stats.totals().counts.pending, 1);
+/// let stats = reading.finish(RecordingState::Over);
+/// assert_eq!(stats.totals().counts.unanswered, 1);
 /// assert_eq!(stats.totals().latencies.percentile(50), None);
 /// ```
 #[derive(Debug, Default)]
@@ -201,7 +201,7 @@ pub struct OperationStats {
     pub news: u64,
     /// The number of completed operations.
     pub ended: u64,
-    /// Their latencies.
+    /// How long the operations lasted, from the first request to the last answer.
     pub durations: Latencies,
     /// Microseconds spent waiting for the user.
     pub person_us: u64,

@@ -555,7 +555,7 @@ fn what_never_was_a_store_is_left_alone() {
         let mut sink = place.sink();
         sink.take(&[place.call("s", "1", "add", NOON)]).unwrap();
         let told = wake_until_told(&mut sink).unwrap();
-        assert!(told.contains("store.db is no store") && told.contains("move this one away"), "{told}");
+        assert!(told.contains("store.db is not a store") && told.contains("move this one"), "{told}");
         std::thread::sleep(sink.wake_in().unwrap());
         sink.wake().unwrap();
         let error = Store::open_read(&place.path()).unwrap_err();

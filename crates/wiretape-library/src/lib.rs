@@ -35,7 +35,7 @@ pub use catalog::{Catalog, CatalogEntry, CatalogError};
 pub use digest::TraceDigest;
 pub use directory::TraceDirectory;
 pub use draft::Draft;
-pub use liveness::{Liveness, liveness, mark_live, recorder, recording_state};
+pub use liveness::{Liveness, liveness, mark_live, recorder, recording_state, running_now};
 pub use open::{FileReader, Head, TraceFileError, ending, follow, goes_on, head, next_line, open};
 pub use plain::{PlainReader, PlainTrace};
 pub use recording::{Part, Recording};

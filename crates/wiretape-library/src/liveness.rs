@@ -7,6 +7,7 @@
 use crate::open::Head;
 use std::fs::File;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 use wiretape_analyze::reading::RecordingState;
 use wiretape_trace::format::Meta;
 
@@ -64,7 +65,7 @@ pub fn liveness(_: &Path) -> Liveness {
 pub(crate) enum Writer {
     /// Wiretape, which marks its files while it writes them.
     Wiretape,
-    /// Another program.
+    /// A program that doesn't hold the lock.
     Other,
 }
 
@@ -112,10 +113,16 @@ mod tests {
     }
 }
 
+/// The state of a recording that is still being written.
+pub fn running_now() -> RecordingState {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    RecordingState::Running { now_ms: i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX) }
+}
+
 /// Whether the recording at `path` may continue. If so, open calls are pending rather than unanswered.
 pub fn recording_state(path: &Path) -> RecordingState {
     match liveness(path) {
-        Liveness::Running => RecordingState::Running,
+        Liveness::Running => running_now(),
         Liveness::Stopped | Liveness::Unknown => RecordingState::Over,
     }
 }

@@ -20,7 +20,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The opposite direction.
+    /// The direction of the answers to requests in this one.
     pub fn reverse(self) -> Self {
         match self {
             Direction::ClientToServer => Direction::ServerToClient,
@@ -154,10 +154,10 @@ pub enum Defect {
     #[error("`params` is not an object")]
     ParamsType,
     /// A method together with a result or an error.
-    #[error("`method` stands beside `result` or `error`")]
+    #[error("`method` occurs together with `result` or `error`")]
     MethodInResponse,
     /// `result` and `error` are both present.
-    #[error("both `result` and `error` are there")]
+    #[error("both `result` and `error` are present")]
     ResultAndError,
     /// `result` is not an object.
     #[error("`result` is not an object")]
@@ -193,7 +193,7 @@ pub enum Defect {
     #[error("`progressToken` is neither a string nor an integer")]
     ProgressTokenType,
     /// A name occurs twice in one object. The last one counts, as for JavaScript's `JSON.parse`.
-    #[error("`{0}` stands twice in one object")]
+    #[error("`{0}` occurs twice in one object")]
     DuplicateKey(String),
 }
 
@@ -809,11 +809,11 @@ mod tests {
             twice(&many.iter().map(String::as_str).chain(more.iter().copied()).collect::<Vec<_>>())
         };
         assert!(with(&["a", "b"]).is_empty());
-        assert_eq!(with(&["n3"]), ["`n3` stands twice in one object"]);
-        assert_eq!(with(&["n29"]), ["`n29` stands twice in one object"]);
-        assert_eq!(with(&["a", "\\u0061"]), ["`a` stands twice in one object"]);
-        assert_eq!(twice(&["\\u0061", "a"]), ["`a` stands twice in one object"]);
-        assert_eq!(twice(&["\\u0061", "b", "\\u0061"]), ["`a` stands twice in one object"]);
+        assert_eq!(with(&["n3"]), ["`n3` occurs twice in one object"]);
+        assert_eq!(with(&["n29"]), ["`n29` occurs twice in one object"]);
+        assert_eq!(with(&["a", "\\u0061"]), ["`a` occurs twice in one object"]);
+        assert_eq!(twice(&["\\u0061", "a"]), ["`a` occurs twice in one object"]);
+        assert_eq!(twice(&["\\u0061", "b", "\\u0061"]), ["`a` occurs twice in one object"]);
     }
 
     #[test]
@@ -876,12 +876,12 @@ mod tests {
         check(
             r#"{"jsonrpc":"2.0","id":1,"method":"a/b","result":{}}"#,
             Request,
-            &["`method` stands beside `result` or `error`"],
+            &["`method` occurs together with `result` or `error`"],
         );
         check(
             r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}"#,
             Response,
-            &["both `result` and `error` are there"],
+            &["both `result` and `error` are present"],
         );
         check(r#"{"jsonrpc":"2.0","id":1,"result":3}"#, Response, &["`result` is not an object"]);
         check(r#"{"jsonrpc":"2.0","id":1,"error":"no"}"#, Response, &["`error` is not an object"]);
@@ -903,7 +903,7 @@ mod tests {
         check(
             r#"{"jsonrpc":"2.0","id":1,"id":2,"result":{}}"#,
             Response,
-            &["`id` stands twice in one object"],
+            &["`id` occurs twice in one object"],
         );
     }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use wiretape_analyze::reading::RecordingState;
-use wiretape_library::{PlainReader, PlainTrace, TraceFileError, TraceState, TraceStateKind};
+use wiretape_library::{PlainReader, PlainTrace, TraceFileError, TraceState, TraceStateKind, running_now};
 use wiretape_trace::format::{Notice, ReadError, TraceReader};
 
 /// An open trace with its index.
@@ -109,7 +109,7 @@ impl OpenTrace {
 
     /// Whether the recording may still grow.
     pub(crate) fn recording_state(&self) -> RecordingState {
-        if self.is_live() { RecordingState::Running } else { RecordingState::Over }
+        if self.is_live() { running_now() } else { RecordingState::Over }
     }
 
     pub(crate) fn is_live(&self) -> bool {
@@ -206,7 +206,7 @@ impl Follower {
         }
         // While the recording runs, open calls are pending, with a duration up to now.
         let is_running = !is_over && state.kind() == TraceStateKind::Running;
-        builder.update_open_calls(if is_running { RecordingState::Running } else { RecordingState::Over });
+        builder.update_open_calls(if is_running { running_now() } else { RecordingState::Over });
         add(trace, builder);
         *trace.state.write() = state;
         *trace.notices.write() = notices_of(reader, read.err());

@@ -9,9 +9,10 @@ use wiretape_analyze::filter::{Filter, FilterError, is_filter};
 /// The filter syntax, for `--help`.
 pub(crate) const FILTER_HELP: &str = "\
 Filters (all terms must match; prefix a term with `!` to negate it):
-  tool:GLOB  method:GLOB  server:GLOB  session:GLOB  id:GLOB    `*` and `?` are wildcards, `a,b` is either
-  status:error      or ok, tool-error, protocol-error, http-error, cancelled, timed-out, late,
-                    disconnected, no-response, abandoned, answered, unanswered
+  tool:GLOB  method:GLOB  server:GLOB  session:GLOB  id:GLOB
+                    `*` and `?` are wildcards, `a,b` is either
+  status:error      or answered, ok, tool-error, protocol-error, http-error, timed-out, cancelled,
+                    disconnected, crashed, unanswered, pending
   dir:in  dir:out   requests of the client, requests of the server
   latency>200ms     also < >= <=, and us, ms, s, m
   response>10kB     and request>10kB
@@ -69,6 +70,19 @@ mod tests {
         let parsed = Words::parse(&words).unwrap();
         assert_eq!(parsed.traces.len(), 3);
         assert!(!parsed.filter.is_empty());
+    }
+
+    #[test]
+    fn the_help_lists_all_statuses() {
+        let statuses = FILTER_HELP.split("status:").nth(1).unwrap().split("\n  dir:").next().unwrap();
+        let listed: Vec<&str> =
+            statuses.split([',', ' ', '\n']).filter(|word| !word.is_empty() && *word != "or").collect();
+        for status in &listed {
+            parse_filter(&format!("status:{status}")).unwrap();
+        }
+        for outcome in wiretape_analyze::call::Outcome::ALL {
+            assert!(listed.contains(&outcome.name()), "{}", outcome.name());
+        }
     }
 
     #[test]

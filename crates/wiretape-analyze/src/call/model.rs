@@ -26,7 +26,7 @@ pub struct Call {
     /// The line of the response, if there is one: a message, or an HTTP error status in its place.
     pub response: Option<Place>,
     /// Microseconds from the request to its outcome: the response, the cancellation, the end of the exchange or of the
-    /// recording, or, while it is pending, the last line that was read. `None` if the times are unknown.
+    /// recording, or, while it is pending, now. `None` if the times are unknown.
     ///
     /// It is taken from the lines' `us` where both have one, and from the milliseconds of `t` otherwise. The two
     /// pipes of a server are read in parallel, so `us` may run backwards by a little: that is 0. A wall clock

@@ -6,8 +6,8 @@
 
 use super::{Analysis, Cause, Closed, LineView, Meaning, Seen};
 use crate::call::{
-    Answered, Call, CallTracker, ExchangeEffect, ObservedAt, Opened, Outcome, PendingCall, Place, PayloadSource,
-    outcome_at_end,
+    Answered, Call, CallTracker, ExchangeEffect, ObservedAt, Opened, Outcome, PayloadSource, PendingCall,
+    Place, outcome_at_end,
 };
 use crate::clock::TraceClock;
 use crate::operation::OperationTracker;
@@ -18,8 +18,11 @@ use wiretape_trace::protocol::method;
 /// Whether more of a recording can come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordingState {
-    /// It is still being written: open calls are pending.
-    Running,
+    /// It is still being written: open calls are pending, and have lasted until now.
+    Running {
+        /// The wall clock in milliseconds since 1970. A parameter, because this crate has no clock.
+        now_ms: i64,
+    },
     /// It ended or was cut off: open calls stay unanswered.
     Over,
 }
@@ -28,7 +31,7 @@ impl RecordingState {
     /// The outcome of open calls at the end of the file, if there is no `end` line.
     pub fn outcome(self) -> Outcome {
         match self {
-            RecordingState::Running => Outcome::Pending,
+            RecordingState::Running { .. } => Outcome::Pending,
             RecordingState::Over => Outcome::Unanswered,
         }
     }
@@ -40,7 +43,7 @@ pub struct Reading<A: Analysis> {
     tracker: CallTracker<A::PerCall>,
     operations: OperationTracker,
     clock: TraceClock,
-    /// The latest time of any line: pending calls have lasted until then.
+    /// The latest time of any line: open calls have lasted at least until then.
     now: ObservedAt,
     analysis: A,
 }
@@ -68,7 +71,7 @@ impl<A: Analysis> Reading<A> {
         &self.analysis
     }
 
-    /// The analysis, mutably.
+    /// The analysis, for taking results before the end.
     pub fn analysis_mut(&mut self) -> &mut A {
         &mut self.analysis
     }
@@ -85,7 +88,7 @@ impl<A: Analysis> Reading<A> {
 
     /// The pending calls as of now, with the analysis' data.
     pub fn pending(&self, state: RecordingState) -> impl Iterator<Item = (Call, &A::PerCall)> {
-        let now = self.now;
+        let now = self.end_of_open_calls(state);
         self.tracker.all_pending().map(move |(call, own)| (call.as_if_ended(state.outcome(), now), own))
     }
 
@@ -115,7 +118,7 @@ impl<A: Analysis> Reading<A> {
 
     /// Ends the recording; the next line belongs to another one for the same analysis.
     pub fn end_recording(&mut self, state: RecordingState) {
-        self.close_all(state.outcome(), self.now, None);
+        self.close_all(state.outcome(), self.end_of_open_calls(state), None);
         for operation in std::mem::take(&mut self.operations).finish() {
             self.analysis.operation_closed(&operation);
         }
@@ -265,6 +268,15 @@ impl<A: Analysis> Reading<A> {
         self.close_all(outcome_at_end(end), now, Some(view));
     }
 
+    /// Until when calls without an answer have lasted, if the recording has no `end` line so far.
+    fn end_of_open_calls(&self, state: RecordingState) -> ObservedAt {
+        let RecordingState::Running { now_ms } = state else { return self.now };
+        // A hanging server writes no lines, so the last line says nothing about how long its calls have been pending.
+        // Only the wall clock does; if it was set back, the last line is still a lower limit.
+        let us = self.clock.offset_of(now_ms).map(|us| us.max(self.now.us.unwrap_or_default()));
+        ObservedAt { us, wall_ms: self.now.wall_ms.max(Some(now_ms)) }
+    }
+
     fn close_all(&mut self, otherwise: Outcome, now: ObservedAt, view: Option<&LineView<'_, '_>>) {
         for (call, own) in self.tracker.close_all(otherwise, now) {
             self.analysis.closed(&Closed::without_answer(&call, Cause::End, view), own);
@@ -309,5 +321,58 @@ impl<'s, 'a> Payload<'s, 'a> {
             during: None,
             operation,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wiretape_trace::format::TraceReader;
+
+    #[derive(Debug, Default)]
+    struct Durations(Vec<(Outcome, Option<u64>)>);
+
+    impl Analysis for Durations {
+        type PerCall = ();
+
+        fn closed(&mut self, closed: &Closed<'_, '_>, (): ()) {
+            self.0.push((closed.call.outcome, closed.call.duration_us));
+        }
+    }
+
+    const START_MS: i64 = 1_750_000_000_000;
+
+    fn check(trace: &str, state: RecordingState, outcome: Outcome, duration_us: Option<u64>) {
+        let mut reader = TraceReader::new(trace.as_bytes());
+        let mut reading = Reading::new(Durations::default());
+        while let Some(line) = reader.next_line().unwrap() {
+            reading.observe(&line);
+        }
+        assert_eq!(reading.pending(state).map(|(call, ())| call.duration_us).next(), Some(duration_us));
+        assert_eq!(reading.finish(state).0, [(outcome, duration_us)]);
+    }
+
+    #[test]
+    fn a_pending_call_has_lasted_until_now() {
+        let trace = concat!(
+            r#"{"v":1,"type":"meta","startedAt":"2025-06-15T15:06:40.000Z","command":[]}"#,
+            "\n",
+            r#"{"t":"2025-06-15T15:06:40.000Z","us":500,"dir":"in","raw":{"jsonrpc":"2.0","id":1,"method":"ping"}}"#,
+            "\n",
+        );
+        let after = |ms| RecordingState::Running { now_ms: START_MS + ms };
+        check(trace, after(2_000), Outcome::Pending, Some(1_999_500));
+        // The wall clock was set back: no less than what the lines say.
+        check(trace, after(-2_000), Outcome::Pending, Some(0));
+        check(trace, RecordingState::Over, Outcome::Unanswered, Some(0));
+    }
+
+    #[test]
+    fn without_offsets_a_pending_call_is_timed_by_the_wall_clock() {
+        let trace =
+            r#"{"t":"2025-06-15T15:06:40.000Z","dir":"in","raw":{"jsonrpc":"2.0","id":1,"method":"ping"}}"#;
+        let trace = format!("{trace}\n");
+        let state = RecordingState::Running { now_ms: START_MS + 2_000 };
+        check(&trace, state, Outcome::Pending, Some(2_000_000));
     }
 }

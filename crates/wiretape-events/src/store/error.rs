@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file doesn't exist.
-    #[error("there is no store at {path} yet: a proxy with a store, or loading a trace, makes one")]
+    #[error("there is no store at {path} yet: a proxy with a store, or loading a trace, creates one")]
     Missing {
         /// The path that was tried.
         path: PathBuf,
@@ -40,14 +40,14 @@ pub enum StoreError {
     },
     /// A file that is not an SQLite database.
     #[error(
-        "{path} is no store, and no database at all: name another file for the store, or move this one away"
+        "{path} is not a store, nor any other database: name another file for the store, or move this one"
     )]
     NotADatabase {
         /// The path of the file.
         path: PathBuf,
     },
     /// SQLite found the database to be damaged.
-    #[error("{path} is damaged: move it away, and a new one is begun")]
+    #[error("{path} is damaged: move it away, and a new one is created")]
     Corrupt {
         /// The path of the store.
         path: PathBuf,
@@ -74,7 +74,7 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// The disk is full.
-    #[error("there is no room to write {path}: free some, or give the store a limit")]
+    #[error("there is no space left to write {path}: free some, or limit the size of the store")]
     Full {
         /// The path of the store.
         path: PathBuf,
@@ -101,13 +101,13 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// No session's id begins with the given text.
-    #[error("no session's id begins with `{id}`")]
+    #[error("no session id starts with `{id}`")]
     UnknownSession {
         /// The id, or its beginning, as given.
         id: String,
     },
     /// Several sessions' ids begin with the given text.
-    #[error("`{id}` is the beginning of several sessions' ids: {}", .candidates.join(", "))]
+    #[error("`{id}` is a prefix of several session ids: {}", .candidates.join(", "))]
     AmbiguousSession {
         /// The beginning of an id, as given.
         id: String,

@@ -63,7 +63,7 @@ pub enum UrlError {
     #[error("this is not a URL; it should look like http://localhost:9000/mcp")]
     Malformed,
     /// The scheme is neither `http` nor `https`.
-    #[error("a server's URL begins with http:// or https://")]
+    #[error("a server's URL must start with http:// or https://")]
     Scheme,
     /// The host is empty.
     #[error("the URL has no host")]

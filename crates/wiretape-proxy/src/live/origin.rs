@@ -30,7 +30,7 @@ pub enum OriginError {
     #[error("the scheme is missing; write it like http://localhost:5173")]
     MissingScheme,
     /// A path, query or fragment follows.
-    #[error("an origin ends after the port; leave out {0:?}")]
+    #[error("an origin ends after the port; remove {0:?}")]
     Path(String),
     /// Empty, or with characters that no host in an `Origin` header has.
     #[error("{0:?} is not a host name as browsers send it")]

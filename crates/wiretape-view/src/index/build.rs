@@ -4,7 +4,7 @@ use super::entry::{CallEntry, CallNames, LineEntry};
 use super::names::{NameId, Namer};
 use crate::api::types::{Dir, LineKind};
 use std::sync::Arc;
-use wiretape_analyze::call::Call;
+use wiretape_analyze::call::{Call, Outcome};
 use wiretape_analyze::reading::{Analysis, Closed, LineView, Meaning, Reading, RecordingState, Seen};
 use wiretape_analyze::summary::Ending;
 use wiretape_trace::format::{Line, Meta, Record};
@@ -108,7 +108,7 @@ impl Analysis for Indexing {
                 *at_us = seen.line.at_us;
             }
             // An update of an open call; its final state is set when it is closed.
-            let call = pending.as_if_ended(RecordingState::Running.outcome(), pending.asked());
+            let call = pending.as_if_ended(Outcome::Pending, pending.asked());
             self.put(&call, *at_us);
         }
     }

@@ -63,7 +63,7 @@ pub(crate) struct ImportSettings {
     format: Option<&'static Format>,
 
     /// Write the trace to FILE instead of the default directory; `-` for standard output
-    #[arg(long, visible_alias = "out-trace", value_name = "TRACE")]
+    #[arg(long, visible_alias = "out-trace", value_name = "FILE")]
     out: Option<PathBuf>,
 
     /// Export to this format instead of writing a trace: assay-v2, har, csv … (see `wiretape export --help`)

@@ -185,7 +185,7 @@ fn state(trace: &ListedTrace<'_>) -> String {
     // A call that is open at the end of a part may be answered in the next one.
     let continues = matches!(trace.state, TraceState::Running | TraceState::Rotated { .. });
     if digest.calls.without_answer() > 0 && !continues {
-        state.push_str(&format!(", {} unanswered", units::number(digest.calls.without_answer())));
+        state.push_str(&format!(", {} open", units::number(digest.calls.without_answer())));
     }
     if digest.lost > 0 {
         state.push_str(&format!(", {} lost", units::number(digest.lost)));

@@ -36,7 +36,6 @@ struct PendingRow<'a> {
     entry: &'a CatalogEntry,
     short_id: String,
     call: Call,
-    age_us: Option<u64>,
 }
 
 /// A line of `logs --pending --json`.
@@ -56,17 +55,13 @@ pub(super) fn print(format: RowFormat) -> Result<(), CommandError> {
     let is_running = |entry: &&CatalogEntry| liveness(&entry.path) == Liveness::Running;
     let live: Vec<CatalogEntry> = catalog.entries.iter().filter(is_running).cloned().collect();
     let short_ids = catalog.short_ids(&live);
-    let now_ms = jiff::Timestamp::now().as_millisecond();
     let mut rows = Vec::new();
     for (entry, short_id) in live.iter().zip(short_ids) {
         for call in pending(entry)? {
-            // By the wall clock of this machine. A clock that was set back gives no age rather than a negative one.
-            let age_us =
-                call.asked.wall_ms.and_then(|ms| u64::try_from(now_ms - ms).ok()).map(|ms| ms * 1000);
-            rows.push(PendingRow { entry, short_id: short_id.clone(), call, age_us });
+            rows.push(PendingRow { entry, short_id: short_id.clone(), call });
         }
     }
-    rows.sort_by_key(|row| std::cmp::Reverse(row.age_us));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.call.duration_us));
     match format {
         RowFormat::Json => print_json(&rows),
         RowFormat::Text => print_table(&rows, live.len()),
@@ -89,7 +84,7 @@ fn print_json(rows: &[PendingRow<'_>]) -> Result<(), CommandError> {
     let rows = rows.iter().map(|row| PendingJson {
         label: row.entry.label(),
         trace_id: row.entry.id(),
-        age_us: row.age_us,
+        age_us: row.call.duration_us,
         call: CallJson::new(&row.entry.path, &row.call),
     });
     Ok(output::print_json_lines(rows.collect::<Vec<_>>())?)
@@ -110,7 +105,7 @@ fn print_table(rows: &[PendingRow<'_>], live: usize) -> Result<(), CommandError>
         let name = call.tool.as_deref().unwrap_or(&call.method);
         let session = call.session.as_deref().unwrap_or_default();
         table.row(vec![
-            Cell::new(styles.warning, row.age_us.map(units::duration).unwrap_or_default()),
+            Cell::new(styles.warning, row.call.duration_us.map(units::duration).unwrap_or_default()),
             printable(row.entry.label()).into_owned().into(),
             Cell::new(styles.name, format!("{arrow}{}", printable(name))),
             Cell::new(styles.dim, printable(session)),

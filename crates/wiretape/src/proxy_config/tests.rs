@@ -263,7 +263,7 @@ fn urls_are_checked_and_not_told_back() {
     for (url, expected) in [
         ("localhost:9000/mcp", "this is not a URL"),
         ("localhost", "this is not a URL"),
-        ("ftp://example.com", "a server's URL begins with http:// or https://"),
+        ("ftp://example.com", "a server's URL must start with http:// or https://"),
         ("/mcp", "this is not a URL"),
         ("http://", "this is not a URL"),
         ("http://u:hunter2@example.com", "credentials in a URL are not sent"),

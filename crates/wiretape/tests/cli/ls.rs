@@ -38,6 +38,19 @@ fn traces_are_listed_newest_first() {
 }
 
 #[test]
+fn calls_that_were_open_in_a_crash_are_not_called_unanswered() {
+    let env = TestEnvironment::new();
+    let lines = [
+        r#"{"v":1,"type":"meta","startedAt":"2026-05-12T23:00:00.000Z","label":"x","command":[]}"#,
+        r#"{"t":"2026-05-12T23:00:00.001Z","us":1000,"dir":"in","raw":{"jsonrpc":"2.0","id":1,"method":"ping"}}"#,
+        r#"{"t":"2026-05-12T23:00:01.000Z","us":1000000,"type":"end","exitCode":3,"durationMs":1000}"#,
+    ];
+    env.file("x.jsonl", lines.join("\n") + "\n");
+    let listed = env.run(&["ls"]);
+    assert!(listed.contains("crashed (exit 3), 1 open"), "{listed}");
+}
+
+#[test]
 fn parts_are_told_apart() {
     let env = TestEnvironment::new();
     for (name, part) in [

@@ -400,7 +400,9 @@ fn trouble_with_the_store_costs_the_store_only() {
     let diary = |store: &Path| fs::write(store, "my diary").unwrap();
     let directory = |store: &Path| fs::create_dir(store).unwrap();
     let damage: fn(&Path) = damage;
-    for (word, trouble) in [("was moved to", damage), ("is no store", diary), ("is a directory", directory)] {
+    for (word, trouble) in
+        [("was moved to", damage), ("is not a store", diary), ("is a directory", directory)]
+    {
         let home = tempfile::tempdir().unwrap();
         let store = home.path().join("data/store.db");
         fs::create_dir_all(store.parent().unwrap()).unwrap();

@@ -1,6 +1,7 @@
 //! A recording feeds the store, and the store never harms it.
 
-use crate::session::{Home, echo};
+use crate::session::{Home, echo, shell, wait_until};
+use serde_json::Value;
 use std::fs;
 use wiretape_events::store::query::Order;
 use wiretape_events::store::{Filter, Store};
@@ -57,6 +58,31 @@ fn what_never_was_a_store_is_left_alone() {
     fs::write(&diary, "dear diary").unwrap();
     let ended = session(&home, &["--store", diary.to_str().unwrap()]);
     assert_eq!((ended.code, ended.warnings().len()), (Some(7), 1), "{}", ended.stderr);
-    assert!(ended.stderr.contains("diary.txt is no store"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("diary.txt is not a store"), "{}", ended.stderr);
     assert_eq!(fs::read(&diary).unwrap(), b"dear diary");
+}
+
+#[test]
+fn calls_in_flight_are_listed_with_their_age() {
+    let home = Home::new();
+    let mut session = home.start(&["--label", "hanging"], &shell("cat > /dev/null", [""; 0]));
+    session.send(payload::small_call(1));
+    let query = |args: &[&str]| {
+        let output = home.wiretape().args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let rows = |args: &[&str]| -> Vec<Value> {
+        query(args).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    wait_until("the call is recorded", || !rows(&["logs", "--pending", "--json"]).is_empty());
+    // No line is written while the server hangs, but the call gets older.
+    let aged = |args: &[&str], field: &str| rows(args)[0][field].as_u64().is_some_and(|us| us >= 20_000);
+    wait_until("the call gets older", || aged(&["logs", "--pending", "--json"], "ageUs"));
+    wait_until("everywhere", || aged(&["calls", "latest", "--json"], "latencyUs"));
+    let listed = rows(&["logs", "--pending", "--json"]);
+    assert_eq!((&listed[0]["label"], &listed[0]["status"]), (&"hanging".into(), &"pending".into()));
+    assert!(query(&["logs", "--pending"]).contains("hanging"));
+    session.end();
+    assert_eq!(rows(&["logs", "--pending", "--json"]), [Value::Null; 0]);
 }

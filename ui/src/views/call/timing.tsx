@@ -13,7 +13,7 @@ export function Timing({ detail }: { detail: CallDetail }): JSX.Element {
   const parts = timeParts(row);
   return (
     <Section title="Timing" aside={<span class="dim">{clock(row.atUs / 1000, Date.now())}</span>}>
-      {parts.length === 0 && <p class="dim">{row.isOpen ? "Skeleton for a response." : "No response."}</p>}
+      {parts.length === 0 && <p class="dim">{row.isOpen ? "Waiting for a response." : "No response."}</p>}
       <div class="time-bar" aria-hidden="true">
         {parts.map((part) => (
           <span key={part.who} class={`time-${part.who}`} style={{ flexGrow: Math.max(part.share, 0.004) }} />

@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/server/tools#security-considerations",
     },
     what: "A definition in the baseline that the server no longer lists.",
-    why: "Calls to it fail, and a model whose instructions mention it looks for it in vain.",
+    why: "Calls to it fail, and instructions that mention it mislead the model.",
     fix: "Stop calling it or restore it on the server; then pin a new baseline.",
     check: Check::Elsewhere,
 };

@@ -125,13 +125,15 @@ impl fmt::Debug for Secret {
 #[non_exhaustive]
 pub enum WebhookError {
     /// The URL can't be parsed.
-    #[error("the webhook's URL can't be understood: it must look like https://host/path")]
+    #[error("the webhook's URL is invalid: it must look like https://host/path")]
     Url,
     /// The URL's scheme is neither `https` nor `http`.
-    #[error("the webhook's URL must begin with https:// or http://")]
+    #[error("the webhook's URL must start with https:// or http://")]
     Scheme,
     /// The URL contains a user name or password, which would end up in logs.
-    #[error("the webhook's URL holds a user name or password: take it out, and give the secret as the token")]
+    #[error(
+        "the webhook's URL contains a user name or password: remove it, and pass the secret as the token"
+    )]
     Credentials,
     /// The token would be sent unencrypted to another host.
     #[error(

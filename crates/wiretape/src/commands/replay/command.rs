@@ -39,13 +39,14 @@ use wiretape_trace::redact::Redactor;
 #[command(
     override_usage = "wiretape replay [OPTIONS] TRACE\n       wiretape replay [OPTIONS] --merge TRACE...\n       wiretape replay [OPTIONS] --listen ADDR TRACE...\n       wiretape replay [OPTIONS] --on-miss passthrough TRACE -- COMMAND [ARGS]...",
     after_help = "\
-FAULT has a filter (tool:NAME or method:NAME, wildcards allowed; default all calls), a kind (error=CODE,
-delay=TIME, hang, drop, truncate, disconnect), and a probability (p=0.1; default 1).
+FAULT has a filter (tool:NAME or method:NAME, wildcards allowed; default all calls), a kind
+(error=CODE, delay=TIME, hang, drop, truncate, disconnect), and a probability (p=0.1; default 1).
 
 Examples:
   wiretape replay latest
   wiretape replay weather.jsonl --strict --require-all --report replay.xml
-  wiretape replay --listen 127.0.0.1:8080 weather.jsonl files.jsonl     at /weather/mcp and /files/mcp
+  wiretape replay --listen 127.0.0.1:8080 weather.jsonl files.jsonl
+      at /weather/mcp and /files/mcp
   wiretape replay weather.jsonl --ignore 'params/arguments/now'
   wiretape replay weather.jsonl --on-miss passthrough --record-new new.jsonl -- npx my-server
   wiretape replay weather.jsonl --fault 'tool:search* error=-32000 p=0.1' --seed 7

@@ -33,7 +33,7 @@ pub(crate) struct StatsArgs {
     #[arg(long, requires = "traces")]
     tokens: bool,
 
-    /// Include transport requests: GET streams, DELETE, notifications
+    /// Include transport requests: GET streams, DELETE, notifications (store only)
     #[arg(long, conflicts_with = "traces")]
     all: bool,
 
