@@ -697,7 +697,8 @@ mod tests {
     }
 
     fn body() -> impl Strategy<Value = Cow<'static, BodyNote>> {
-        (any::<u64>(), any::<Option<String>>()).prop_map(|(bytes, text)| Cow::Owned(BodyNote { bytes, text }))
+        (any::<u64>(), any::<Option<String>>(), any::<Option<String>>())
+            .prop_map(|(bytes, text, omitted)| Cow::Owned(BodyNote { bytes, text, omitted }))
     }
 
     fn progress() -> impl Strategy<Value = ExchangeProgress> {
