@@ -1,5 +1,6 @@
 //! The key figures of a trace.
 
+use crate::glance::describe_end;
 use crate::reading::{Analysis, Closed, LineView, Meaning, Seen};
 use crate::stats::CallCounts;
 use std::collections::VecDeque;
@@ -238,6 +239,17 @@ pub struct Crash {
     pub end: End,
     /// Its last lines on standard error, oldest first.
     pub last_stderr: Vec<String>,
+}
+
+impl Crash {
+    /// How the server ended, and its last line on standard error: `exit 1: out of memory`.
+    pub fn cause(&self) -> String {
+        let end = describe_end(&self.end);
+        match self.last_stderr.last().map(|line| line.trim()).filter(|line| !line.is_empty()) {
+            Some(line) => format!("{end}: {line}"),
+            None => end,
+        }
+    }
 }
 
 /// Finds crashed servers in one or more recordings.

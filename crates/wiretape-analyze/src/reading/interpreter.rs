@@ -273,7 +273,7 @@ impl<A: Analysis> Reading<A> {
         let RecordingState::Running { now_ms } = state else { return self.now };
         // A hanging server writes no lines, so the last line says nothing about how long its calls have been pending.
         // Only the wall clock does; if it was set back, the last line is still a lower limit.
-        let us = self.clock.offset_of(now_ms).map(|us| us.max(self.now.us.unwrap_or_default()));
+        let us = self.clock.offset_of(now_ms).max(self.now.us);
         ObservedAt { us, wall_ms: self.now.wall_ms.max(Some(now_ms)) }
     }
 

@@ -298,7 +298,7 @@ mod tests {
         fill(&mut batcher);
         (0..100).for_each(|time| batcher.push(row(time)));
         let full = batcher.attempt(Attempt::Write).unwrap_err();
-        assert!(full.message.contains("no room") && full.lost == 0, "{full}");
+        assert!(full.message.contains("no space left") && full.lost == 0, "{full}");
         batcher.write_due().unwrap();
         let over = retry(&mut batcher).unwrap_err();
         assert!(over.message.contains("nothing was lost"), "{over}");

@@ -19,6 +19,8 @@ pub enum Row {
         session: SessionKey,
         /// When, in milliseconds since 1970.
         time: i64,
+        /// If the server crashed: its exit status, and its last line on standard error.
+        crash: Option<Box<str>>,
     },
     /// A server's list is new or has changed.
     Schema(SchemaRow),

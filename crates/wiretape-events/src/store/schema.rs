@@ -12,8 +12,12 @@ use std::path::Path;
 pub const APPLICATION_ID: i64 = 0x7774_6170;
 
 /// The migrations: each leads from the version that is its index to the next.
-pub const MIGRATIONS: &[&str] =
-    &[include_str!("version1.sql"), include_str!("version2.sql"), include_str!("version3.sql")];
+pub const MIGRATIONS: &[&str] = &[
+    include_str!("version1.sql"),
+    include_str!("version2.sql"),
+    include_str!("version3.sql"),
+    include_str!("version4.sql"),
+];
 
 /// The version that this program reads and writes.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;

@@ -191,6 +191,8 @@ fn line(line: &Line, mut each: impl FnMut(Row)) {
         LineWhat::SessionEnd => each(Row::SessionEnd {
             session: SessionKey { server: Arc::clone(&line.upstream), id: Arc::clone(&line.session) },
             time: time(),
+            // A proxy doesn't see how the processes behind its upstreams end.
+            crash: None,
         }),
         LineWhat::CspViolation { blocked_uri, directive } => each(Row::Violation(ViolationRow {
             time: time(),

@@ -280,7 +280,7 @@ impl Batch<'_> {
         match row {
             Row::Call(call) => self.call(call),
             Row::Session(session) => self.session(session),
-            Row::SessionEnd { session, time } => self.session_end(session, *time),
+            Row::SessionEnd { session, time, crash } => self.session_end(session, *time, crash.as_deref()),
             Row::Schema(schema) => self.schema(schema),
             Row::Violation(violation) => self.violation(violation),
             Row::Trace { id, time, progress } => self.trace(id, *time, *progress),
@@ -464,10 +464,10 @@ impl Batch<'_> {
         Ok(())
     }
 
-    fn session_end(&mut self, key: &SessionKey, time: i64) -> rusqlite::Result<()> {
+    fn session_end(&mut self, key: &SessionKey, time: i64, crash: Option<&str>) -> rusqlite::Result<()> {
         self.transaction
-            .prepare_cached("UPDATE session SET ended = ?3 WHERE name = ?1 AND server = ?2")?
-            .execute(params![key.id, key.server, time])
+            .prepare_cached("UPDATE session SET ended = ?3, crash = ?4 WHERE name = ?1 AND server = ?2")?
+            .execute(params![key.id, key.server, time, crash])
             .map(drop)
     }
 

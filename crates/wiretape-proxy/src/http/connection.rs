@@ -26,12 +26,13 @@ use http::{Method, Request, request};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -431,7 +432,7 @@ impl ClientConnection {
 
     fn take_idle_sender(&self, target: &Target) -> Option<Sender> {
         let now = Instant::now();
-        let mut senders = lock(&self.senders);
+        let mut senders = self.senders.lock();
         // Expired ones are dropped on use, without a timer: an idle proxy must not wake up.
         senders.retain(|idle| idle.is_usable(now));
         let at = senders.iter().position(|idle| idle.target.is(target) && idle.sender.is_ready())?;
@@ -444,7 +445,7 @@ impl ClientConnection {
 
     /// Keeps a connection for requests within the given time.
     pub(super) fn keep_sender(&self, target: &Arc<Target>, sender: Sender, time: Duration) {
-        let mut senders = lock(&self.senders);
+        let mut senders = self.senders.lock();
         // Every stream of an HTTP/2 connection returns its clone; one is enough.
         let shared = |idle: &IdleSender| matches!(idle.sender, Sender::Http2(_)) && idle.target.is(target);
         if matches!(sender, Sender::Http2(_)) && senders.iter().any(shared) {
@@ -475,7 +476,7 @@ impl ClientConnection {
         {
             return Some(trace);
         }
-        let mut slot = lock(&self.sessionless);
+        let mut slot = self.sessionless.lock();
         // `hold` fails for a trace that has ended because the connection was idle for too long.
         if let Some(trace) = slot.as_ref().filter(|trace| trace.hold()) {
             return Some(Arc::clone(trace));
@@ -492,7 +493,7 @@ impl ClientConnection {
         target: &Arc<Target>,
         session: &str,
     ) -> Option<Arc<SessionTrace>> {
-        let mut last = lock(&self.last_session);
+        let mut last = self.last_session.lock();
         let known = last.as_ref().filter(|last| last.session == session && last.target.is(target));
         if let Some(last) = known.filter(|last| last.trace.hold()) {
             return Some(Arc::clone(&last.trace));
@@ -534,7 +535,7 @@ impl ClientConnection {
         trace.set_session(&self.shared.clean_name(session));
         traces.bind(session_name(target, session), trace);
         // The next request on this connection without a session belongs to another conversation.
-        let mut slot = lock(&self.sessionless);
+        let mut slot = self.sessionless.lock();
         if slot.as_ref().is_some_and(|current| Arc::ptr_eq(current, trace)) {
             *slot = None;
         }
@@ -552,7 +553,7 @@ impl ClientConnection {
 
 impl Drop for ClientConnection {
     fn drop(&mut self) {
-        let slot = lock(&self.sessionless).take();
+        let slot = self.sessionless.lock().take();
         if let (Some(traces), Some(trace)) = (&self.shared.traces, slot) {
             traces.end(&trace, "the client closed its connection");
         }
@@ -571,8 +572,4 @@ fn endpoint_name(target: &Target, path: &str) -> String {
 async fn draining(drain: &mut watch::Receiver<bool>) {
     // Fails only when the sender is gone, and that lives as long as the proxy.
     let _ = drain.wait_for(|draining| *draining).await;
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,10 +6,11 @@
 //! stream, responses to earlier requests do arrive there, so those requests are remembered.
 
 use super::exchange::Exchange;
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use wiretape_trace::message::{Envelope, Id, MessageKind, payloads};
 use wiretape_trace::value::Value;
@@ -74,20 +75,20 @@ impl AwaitedAnswers {
 
     /// Removes all requests of a session whose stream is gone: their responses can't arrive.
     pub(super) fn forget(&self, session: &SessionKey) {
-        self.lock().remove(session);
+        self.0.lock().remove(session);
     }
 
     /// The number of requests without a response.
     pub(super) fn len(&self) -> usize {
-        self.lock().values().map(BTreeSet::len).sum()
+        self.0.lock().values().map(BTreeSet::len).sum()
     }
 
     fn is_awaited(&self, session: &SessionKey) -> bool {
-        self.lock().contains_key(session)
+        self.0.lock().contains_key(session)
     }
 
     fn insert(&self, session: &SessionKey, id: Id<'static>) {
-        let mut awaited = self.lock();
+        let mut awaited = self.0.lock();
         // Beyond the limit, draining may end a stream too early; without one, a client could fill the memory.
         if awaited.values().map(BTreeSet::len).sum::<usize>() < MAX_AWAITED {
             awaited.entry(session.clone()).or_default().insert(id);
@@ -95,17 +96,13 @@ impl AwaitedAnswers {
     }
 
     fn remove(&self, session: &SessionKey, id: &Id<'static>) {
-        let mut awaited = self.lock();
+        let mut awaited = self.0.lock();
         if let Some(ids) = awaited.get_mut(session)
             && ids.remove(id)
             && ids.is_empty()
         {
             awaited.remove(session);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionKey, BTreeSet<Id<'static>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

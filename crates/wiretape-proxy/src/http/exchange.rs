@@ -23,9 +23,10 @@ use crate::warning::Warning;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header, request, response};
 use memchr::memmem::Finder;
+use parking_lot::{Mutex, MutexGuard};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 use wiretape_events::transaction::{is_answer, session_in};
 use wiretape_events::{Ended, Streamed, Timings, Transaction};
@@ -618,7 +619,7 @@ impl Exchange {
     }
 
     fn state(&self) -> MutexGuard<'_, ExchangeState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Decides how the exchange ended. Nothing can be recorded after this.

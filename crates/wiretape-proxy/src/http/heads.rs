@@ -8,8 +8,9 @@
 use super::exchange::{header_pairs, redact_target, redacted, version};
 use http::header::{CONTENT_LENGTH, DATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
+use parking_lot::Mutex;
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use wiretape_trace::format::Head;
 use wiretape_trace::redact::Redactor;
 
@@ -51,7 +52,7 @@ impl HeadCache {
             StartLine::Request { .. } => &self.request,
             StartLine::Response { .. } => &self.response,
         };
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = last.lock();
         // Under the lock: comparing is cheap, and an HTTP/1.1 connection has one request at a time anyway.
         if let Some(last) = last.as_mut().filter(|last| last.start == start && last.is_steady_in(headers)) {
             return last.update(redactor, headers);

@@ -24,7 +24,8 @@ use http::header::{
 use http::{Method, Request, Response, StatusCode, Uri, request};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 /// The OAuth rewriting of one listener.
 pub(super) struct Login {
@@ -84,7 +85,7 @@ impl Login {
     }
 
     fn rewriter(&self) -> MutexGuard<'_, Rewriter> {
-        self.rewriter.lock().unwrap_or_else(PoisonError::into_inner)
+        self.rewriter.lock()
     }
 }
 

@@ -19,11 +19,12 @@ use super::upstream::Connector;
 use crate::journal::Clock;
 use crate::platform;
 use crate::warning::{Warn, Warning};
+use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener, TcpStream as StdStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -221,7 +222,7 @@ impl Shared {
     pub(super) fn warn_once(&self, warning: Warning) {
         // Texts contain host names from clients: without a limit they could grow this set for ever.
         const MAX: usize = 1000;
-        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warned = self.warned.lock();
         if warned.len() < MAX && warned.insert(warning.to_string()) {
             // Before the callback, which may be slow or warn again.
             drop(warned);

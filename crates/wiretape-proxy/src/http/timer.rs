@@ -2,9 +2,10 @@
 //! the runtime's timer wheel was measurable (`cargo xtask bench --only http`, the rows of CPU per request).
 
 use hyper::rt::{Sleep, Timer};
+use parking_lot::Mutex;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::time::Sleep as Alarm;
@@ -37,7 +38,7 @@ impl Future for Deadline {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let at = self.at.into();
-        let mut alarm = self.timer.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut alarm = self.timer.0.lock();
         let alarm = alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
         // Earlier than the alarm: it has to be moved, or the deadline would be missed.
         if alarm.deadline() > at {

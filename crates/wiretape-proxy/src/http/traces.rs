@@ -6,10 +6,11 @@
 
 use crate::journal::{Clock, Journal, JournalOptions, Observation};
 use crate::warning::Warn;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use wiretape_trace::format::{LineEnd, Meta, Moment, Producer};
 use wiretape_trace::name;
@@ -139,7 +140,7 @@ impl SessionTraces {
         let (lines, bytes) = journal.written();
         self.counts.written.fetch_add(lines, Ordering::Relaxed);
         self.counts.bytes.fetch_add(bytes, Ordering::Relaxed);
-        let mut traces = lock(&self.open);
+        let mut traces = self.open.lock();
         traces.next_number += 1;
         let trace = Arc::new(SessionTrace {
             number: traces.next_number,
@@ -163,7 +164,7 @@ impl SessionTraces {
 
     /// Finds a trace by name, and holds it open for an exchange.
     pub(super) fn named(&self, name: &str) -> Option<Arc<SessionTrace>> {
-        let trace = lock(&self.open).by_name.get(name).cloned()?;
+        let trace = self.open.lock().by_name.get(name).cloned()?;
         trace.hold().then_some(trace)
     }
 
@@ -174,7 +175,7 @@ impl SessionTraces {
         begin: impl FnOnce() -> Option<Arc<SessionTrace>>,
     ) -> Option<Arc<SessionTrace>> {
         self.named(&name).or_else(|| {
-            let _naming = lock(&self.naming);
+            let _naming = self.naming.lock();
             // Again under the lock: another worker may have begun it since the first look.
             self.named(&name).or_else(|| {
                 let trace = begin()?;
@@ -186,12 +187,12 @@ impl SessionTraces {
 
     /// Gives a trace a name.
     pub(super) fn bind(&self, name: String, trace: &Arc<SessionTrace>) {
-        lock(&self.open).by_name.insert(name, Arc::clone(trace));
+        self.open.lock().by_name.insert(name, Arc::clone(trace));
     }
 
     /// Ends a trace, now or as soon as nothing is in flight.
     pub(super) fn end(&self, trace: &Arc<SessionTrace>, reason: &'static str) {
-        let mut life = lock(&trace.lifecycle);
+        let mut life = trace.lifecycle.lock();
         life.ending = Some(reason);
         let over = life.end_if_idle();
         drop(life);
@@ -201,7 +202,7 @@ impl SessionTraces {
     /// Releases the hold of an exchange that has written its last line.
     pub(super) fn release(&self, trace: &Arc<SessionTrace>) {
         trace.activity_us.store(self.clock.now().us, Ordering::Relaxed);
-        let mut life = lock(&trace.lifecycle);
+        let mut life = trace.lifecycle.lock();
         life.in_flight -= 1;
         let over = life.end_if_idle();
         drop(life);
@@ -234,22 +235,22 @@ impl SessionTraces {
 
     /// The traces in which nothing is in flight.
     fn idle_traces(&self) -> Vec<Arc<SessionTrace>> {
-        let traces = lock(&self.open);
-        let idle_traces = |trace: &&Arc<SessionTrace>| lock(&trace.lifecycle).in_flight == 0;
+        let traces = self.open.lock();
+        let idle_traces = |trace: &&Arc<SessionTrace>| trace.lifecycle.lock().in_flight == 0;
         traces.by_number.values().filter(idle_traces).cloned().collect()
     }
 
     /// Ends all traces.
     pub(super) fn end_all(&self, reason: &'static str) {
-        let all: Vec<_> = lock(&self.open).by_number.values().cloned().collect();
+        let all: Vec<_> = self.open.lock().by_number.values().cloned().collect();
         for trace in all {
-            let over = !std::mem::replace(&mut lock(&trace.lifecycle).ended, true);
+            let over = !std::mem::replace(&mut trace.lifecycle.lock().ended, true);
             self.finish_if(&trace, over.then_some(reason));
         }
     }
 
     fn finish(&self, trace: &Arc<SessionTrace>, reason: &'static str) {
-        let mut traces = lock(&self.open);
+        let mut traces = self.open.lock();
         traces.by_number.remove(&trace.number);
         // Out of the maps before the `end` line, so that no new exchange finds a trace that is being closed.
         traces.by_name.retain(|_, named| named.number != trace.number);
@@ -261,7 +262,7 @@ impl SessionTraces {
 
     /// The number of traces that are being written.
     pub(super) fn open(&self) -> usize {
-        lock(&self.open).by_number.len()
+        self.open.lock().by_number.len()
     }
 
     /// The number of lines that could not be written so far.
@@ -278,7 +279,7 @@ impl SessionTraces {
 impl SessionTrace {
     /// Holds the trace open for an exchange. `false` if it has already ended.
     pub(super) fn hold(&self) -> bool {
-        let mut life = lock(&self.lifecycle);
+        let mut life = self.lifecycle.lock();
         // Checked and counted under one lock: otherwise a trace could end between the two.
         life.in_flight += usize::from(!life.ended);
         !life.ended
@@ -311,7 +312,7 @@ impl SessionTrace {
 
     /// Runs `write` with the journal, and counts the lines that it loses.
     fn write(&self, write: impl FnOnce(&mut Journal)) {
-        let mut journal = lock(&self.journal);
+        let mut journal = self.journal.lock();
         let (lost, (lines, bytes)) = (journal.lost(), journal.written());
         write(&mut journal);
         let lost = journal.lost().saturating_sub(lost);
@@ -326,10 +327,6 @@ impl SessionTrace {
     fn last_activity(&self) -> u64 {
         self.activity_us.load(Ordering::Relaxed)
     }
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -621,7 +621,7 @@ mod tests {
             String::from_utf8_lossy(&json),
             "{\"x\":9,\"request\":{\"method\":\"POST\",\"target\":\"/mcp?q=\\\"1\\\"\",\"version\":\"1.1\",\"headers\":{\"accept\":\"a/b\",\
              \"set-cookie\":[\"a=1\",\"b=\\\"2\\\"\"],\"x\":\"\u{fffd}\"}},\"response\":{\"status\":401,\"version\":\"2\",\"headers\":{}},\
-             \"sse\":{\"id\":\"7\"},\"bytes\":70,\"own\":true,\"responseBody\":{\"bytes\":3,\"text\":\"no!\"},\"ended\":\"complete\",\"durationUs\":5}"
+             \"sse\":{\"id\":\"7\"},\"bytes\":70,\"own\":true,\"responseBody\":{\"bytes\":3,\"text\":\"no!\",\"omitted\":\"why\"},\"ended\":\"complete\",\"durationUs\":5}"
         );
         let read = HttpContext::parse(&json);
         assert_eq!(read.x, 9);

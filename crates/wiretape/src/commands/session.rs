@@ -109,6 +109,7 @@ fn facts(session: &SessionRecord, look: &DisplayFormat) -> Vec<(&'static str, St
         ("platform", text(&session.client_platform)),
         ("protocol", text(&session.protocol_version)),
         ("started", Some(format!("{started}{state}"))),
+        ("crashed", text(&session.crash)),
         (
             "calls",
             Some(format!(

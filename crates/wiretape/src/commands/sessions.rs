@@ -79,8 +79,11 @@ fn table(sessions: &[SessionRecord], names: &Names, look: &DisplayFormat, styles
 }
 
 fn row(session: &SessionRecord, names: &Names, look: &DisplayFormat, styles: &Styles) -> Vec<Cell> {
-    let (state, paint) =
-        if session.ended.is_some() { ("ended", styles.plain) } else { ("open", styles.good) };
+    let (state, paint) = match (&session.crash, session.ended) {
+        (Some(_), _) => ("crashed", styles.error),
+        (None, Some(_)) => ("ended", styles.plain),
+        (None, None) => ("open", styles.good),
+    };
     vec![
         Cell::new(styles.hint, names.session(&session.id, look)),
         Cell::new(styles.strong, names.server(&session.server, session.listener.as_deref())),

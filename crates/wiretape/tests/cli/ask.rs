@@ -45,6 +45,20 @@ fn stored() -> TestEnvironment {
 }
 
 #[test]
+fn a_session_whose_server_crashed_says_why() {
+    let env = TestEnvironment::new();
+    env.file("crashed.jsonl", fixture("../lint/server-crashed/bad.jsonl"));
+    env.run(&["store", "load", "traces/crashed.jsonl"]);
+    let sessions = env.run(&["sessions"]);
+    assert!(sessions.contains("crashed"), "{sessions}");
+    let rows = env.run(&["sessions", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(rows.lines().next().unwrap()).unwrap();
+    assert_eq!(json["crash"], "exit 1: TypeError: a is not a number");
+    let session = env.run(&["session", json["id"].as_str().unwrap()]);
+    assert!(session.contains("crashed   exit 1: TypeError: a is not a number"), "{session}");
+}
+
+#[test]
 fn calls_are_logged_the_latest_last() {
     let env = stored();
     insta::assert_snapshot!("logs", env.run(&["logs"]));

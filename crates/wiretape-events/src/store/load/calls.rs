@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use wiretape_analyze::call::Call;
 use wiretape_analyze::definitions::{Page, cursor};
-use wiretape_analyze::reading::{Analysis, Closed, Meaning, Reading, RecordingState, Seen};
+use wiretape_analyze::reading::{Analysis, Closed, LineView, Meaning, Reading, RecordingState, Seen};
+use wiretape_analyze::summary::Crashes;
 use wiretape_trace::format::Line;
 use wiretape_trace::message::{Direction, Envelope};
 use wiretape_trace::protocol::{Peer, handshake_version, method, request_version};
@@ -30,6 +31,7 @@ struct CallRows {
     introduced: BTreeSet<Arc<str>>,
     /// All sessions so far, which end with the recording.
     sessions: BTreeSet<Arc<str>>,
+    crashes: Crashes,
     known: Vec<Snapshot>,
     snapshots: Option<Snapshots>,
     rows: Vec<Row>,
@@ -105,10 +107,11 @@ impl Calls {
     /// Ends the recording, and with it all sessions.
     pub(super) fn end(&mut self, context: RecordingContext, rows: &mut Vec<Row>) {
         self.finish(context, rows);
-        let CallRows { sessions, context, .. } = self.reading.analysis_mut();
+        let CallRows { sessions, context, crashes, .. } = self.reading.analysis_mut();
+        let cause = crashes.found().last().map(|crash| crash.cause().into_boxed_str());
         for id in std::mem::take(sessions) {
             let session = SessionKey { server: Arc::clone(&context.server), id };
-            rows.push(Row::SessionEnd { session, time: context.now.wall_ms });
+            rows.push(Row::SessionEnd { session, time: context.now.wall_ms, crash: cause.clone() });
         }
     }
 
@@ -122,6 +125,10 @@ impl Calls {
 
 impl Analysis for CallRows {
     type PerCall = RequestFacts;
+
+    fn begin_line(&mut self, line: &LineView<'_, '_>) {
+        self.crashes.begin_line(line);
+    }
 
     fn seen(&mut self, seen: &Seen<'_, '_>, own: Option<&mut RequestFacts>) {
         let (Meaning::Request { .. }, Some(facts)) = (seen.meaning, own) else { return };

@@ -45,6 +45,8 @@ pub struct SessionRecord {
     /// When it ended, if that was observed.
     #[serde(serialize_with = "super::iso_or_null")]
     pub ended: Option<i64>,
+    /// If its server crashed: the exit status, and the last line on standard error.
+    pub crash: Option<String>,
     /// The number of its calls in the store.
     pub calls: u64,
     /// The number of these that failed.
@@ -67,7 +69,7 @@ pub struct SessionCalls {
 
 const SELECT: &str = "SELECT name, server, listener, transport, client_name, client_version, client_platform, \
      protocol_version, server_name, server_version, trace, started, last_seen, ended, calls, errors, id, \
-     first_call, last_call FROM session";
+     first_call, last_call, CASE WHEN ended IS NULL THEN NULL ELSE crash END FROM session";
 
 impl Store {
     /// The sessions that were active in the filter's time and have matching calls, the most recently active
@@ -131,5 +133,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
         errors: count(row, 15)?,
         row: row.get(16)?,
         rows: (row.get(17)?, row.get(18)?),
+        // A session that is used after its end goes on, however it ended then.
+        crash: row.get(19)?,
     })
 }

@@ -4,6 +4,7 @@ use super::error::CaError;
 use super::files::{self, CERTIFICATE_FILE, KEY_FILE, Pems};
 use super::host::{Host, Scope};
 use super::leaf::{self, LeafCertificateCache};
+use parking_lot::Mutex;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose, PublicKeyData as _, SerialNumber,
@@ -15,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use time::OffsetDateTime;
 use x509_parser::certificate::X509Certificate;
@@ -141,7 +142,7 @@ impl CertificateAuthority {
         }
         // Held while a certificate is minted, which takes less than a millisecond, so that concurrent connections to one host
         // get the same certificate.
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = self.cache.lock();
         if let Some(config) = cache.get(&host, now) {
             return Ok(config);
         }
@@ -183,7 +184,7 @@ impl CertificateAuthority {
 
     #[cfg(test)]
     pub(super) fn cached(&self) -> usize {
-        self.cache.lock().unwrap().len()
+        self.cache.lock().len()
     }
 }
 

@@ -16,9 +16,9 @@ use http::header::{
 use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 use std::fmt::Write as _;
 use std::io;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use wiretape_events::Violation;
 use wiretape_trace::value::Value;
@@ -148,7 +148,7 @@ impl ReportEndpoint {
         let shared = connection.shared();
         let (Some(sink), Some(target)) = (&shared.sink, &connection.listener_handle().target) else { return };
         // Per violation, not per request: one report of `report-to` may hold hundreds.
-        let allowed = self.rate_limit.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now());
+        let allowed = self.rate_limit.lock().take(Instant::now());
         if !allowed {
             return shared.warn_once(Warning::ReportsDropped);
         }

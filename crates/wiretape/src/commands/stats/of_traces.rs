@@ -11,7 +11,6 @@ use crate::units;
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use wiretape_analyze::glance::describe_end;
 use wiretape_analyze::latency::Latencies;
 use wiretape_analyze::operation::OperationKind;
 use wiretape_analyze::reading::{Reading, RecordingState};
@@ -163,11 +162,8 @@ fn print_remarks(
 
 /// Crashed servers, each with its exit code and its last line on standard error.
 fn crash_remarks(crashes: &[Crash]) -> Vec<String> {
-    let remark = |crash: &Crash| {
-        let last_line = crash.last_stderr.last().map(|line| format!(": {}", printable(line.trim())));
-        let label = printable(&crash.label);
-        format!("crashed: {label} ({}){}", describe_end(&crash.end), last_line.unwrap_or_default())
-    };
+    let remark =
+        |crash: &Crash| format!("crashed: {} ({})", printable(&crash.label), printable(&crash.cause()));
     crashes.iter().map(remark).collect()
 }
 
