@@ -356,7 +356,7 @@ impl ClientConnection {
         matches!(self.listener.options.route, Route::Forward(_)) && matches!(self.scope, Scope::Listener)
     }
 
-    /// Requires the password of a forward proxy, and takes it out: it is for nobody else, and not for the trace.
+    /// Requires the password of a forward proxy, and removes it: it must reach neither the upstream nor the trace.
     pub(super) fn authenticate<B>(&self, request: &mut Request<B>) -> Result<(), Refusal> {
         let (Route::Forward(forward), Scope::Listener) = (&self.listener.options.route, &self.scope) else {
             return Ok(());

@@ -1,6 +1,6 @@
 //! Which network an address is in, and which networks a server may be in.
 //!
-//! A request that somebody else has chosen the target of (a client on another machine, a document of a server) must not reach
+//! A request whose target another party has chosen (a client on another machine, a document of a server) must not reach
 //! what only this machine can reach: loopback, private networks, the metadata service of a cloud. A name is judged by the
 //! addresses that it resolves to when a connection is opened, and the connection goes to one of these: a check before that
 //! could be contradicted by a second resolution.

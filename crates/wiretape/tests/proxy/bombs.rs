@@ -93,7 +93,7 @@ fn a_large_body_in_pieces_is_recorded_whole() {
     assert_eq!(proxy.stop().trace().raw("in").len(), 1);
 }
 
-/// Bodies that nobody completes are held only as long as there is room for all of them.
+/// Bodies that are never completed are held only as long as there is room for all of them.
 #[test]
 fn incomplete_bodies_share_their_memory() {
     const PIECE: usize = 100 * 1024 * 1024;
