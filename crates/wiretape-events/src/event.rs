@@ -12,7 +12,7 @@ use wiretape_analyze::call::Outcome;
 /// The version of the event schema, which every event has as `v`.
 pub const VERSION: u64 = 1;
 
-/// One event.
+/// One of the four events, distinguished by `type`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
@@ -60,7 +60,7 @@ pub struct RequestEvent {
     pub request_id: String,
     /// When the exchange ended, in milliseconds since 1970.
     pub ts: i64,
-    /// The request.
+    /// The request, as far as it is logged.
     pub request: LoggedRequest,
     /// The response; null if the server did not respond, or not completely.
     pub response: Option<LoggedResponse>,
@@ -133,15 +133,15 @@ pub enum Status {
     Ok,
     /// The tool reported an error.
     ToolError,
-    /// The answer is a JSON-RPC error.
+    /// The response is a JSON-RPC error.
     ProtocolError,
     /// The response is an HTTP error, or the server could not be reached.
     HttpError,
     /// The client cancelled it.
     Cancelled,
-    /// It timed out.
+    /// The client or the proxy stopped waiting.
     Timeout,
-    /// The client disconnected.
+    /// The client disconnected before the response was complete.
     Disconnected,
 }
 
@@ -165,13 +165,13 @@ fn as_status<S: serde::Serializer>(outcome: &Outcome, serializer: S) -> Result<S
     Status::from(*outcome).serialize(serializer)
 }
 
-/// A request.
+/// A request, by what its body contains.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LoggedRequest {
     /// A single JSON-RPC message.
     Mcp {
-        /// The HTTP method.
+        /// The HTTP method, such as `POST`.
         method: Arc<str>,
         /// The request's path, without the query.
         path: String,
@@ -181,12 +181,12 @@ pub enum LoggedRequest {
         tool: Option<Arc<str>>,
         /// The request's head: its method, target and headers.
         parts: Option<Raw>,
-        /// The JSON-RPC message.
+        /// The JSON-RPC message, redacted; long parameters are omitted.
         message: Raw,
     },
-    /// A JSON-RPC batch.
+    /// A JSON-RPC batch: an array of messages.
     McpBatch {
-        /// The HTTP method.
+        /// The HTTP method, such as `POST`.
         method: Arc<str>,
         /// The request's path, without the query.
         path: String,
@@ -197,7 +197,7 @@ pub enum LoggedRequest {
     },
     /// A request without a JSON-RPC message.
     Http {
-        /// The HTTP method.
+        /// The HTTP method, such as `GET`.
         method: Arc<str>,
         /// The request's path and query.
         uri: String,
@@ -223,15 +223,15 @@ pub struct LoggedCall {
     pub error_code: Option<i64>,
     /// What went wrong, for people.
     pub error_message: Option<String>,
-    /// The JSON-RPC message.
+    /// The JSON-RPC message, redacted; long parameters are omitted.
     pub message: Raw,
     /// The length of the message, in bytes.
     pub request_bytes: u64,
-    /// The length of its answer, in bytes; 0 if there is none.
+    /// The length of its response, in bytes; 0 if there is none.
     pub response_bytes: u64,
 }
 
-/// A response.
+/// A response, by what its body contains.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LoggedResponse {
@@ -239,14 +239,14 @@ pub enum LoggedResponse {
     Mcp {
         /// The HTTP status code.
         status: u16,
-        /// `ok` or `error`.
+        /// `ok`, or `error` if the message is an error.
         result: &'static str,
         /// The response's head: its status and headers.
         parts: Option<Raw>,
-        /// The JSON-RPC message.
+        /// The JSON-RPC message, redacted; long results are omitted.
         message: Raw,
     },
-    /// A JSON-RPC batch.
+    /// A JSON-RPC batch: an array of messages.
     McpBatch {
         /// The HTTP status code.
         status: u16,

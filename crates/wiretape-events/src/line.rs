@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// One line.
+/// One line of `--events`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Line {
     /// When it happened: ISO 8601 in UTC, with milliseconds.
     pub ts: String,
-    /// What happened.
+    /// The type of the line, and the fields of that type.
     #[serde(flatten)]
     pub what: LineWhat,
     /// The session's id; empty if there is none.
@@ -22,19 +22,19 @@ pub struct Line {
     pub csp_applied: bool,
 }
 
-/// What happened.
+/// What happened, with the fields that only this type of line has.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum LineWhat {
     /// A tool was called.
     ToolCall {
-        /// `tools/call`.
+        /// Always `tools/call`.
         method: &'static str,
         /// The name of the tool.
         tool: Arc<str>,
         /// From the request to the end of the response, in milliseconds.
         latency_ms: f64,
-        /// `ok` or `error`.
+        /// `ok`, or `error` for every other outcome.
         status: &'static str,
         /// The user according to the access token, if known.
         user: Option<String>,
@@ -47,11 +47,11 @@ pub enum LineWhat {
     },
     /// The list of tools was requested.
     ToolList {
-        /// `tools/list`.
+        /// Always `tools/list`.
         method: &'static str,
         /// From the request to the end of the response, in milliseconds.
         latency_ms: f64,
-        /// `ok` or `error`.
+        /// `ok`, or `error` for every other outcome.
         status: &'static str,
         /// As for a tool call.
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -31,6 +31,10 @@ const EXCHANGES: QueueLimits =
 const SIGNALS: QueueLimits =
     QueueLimits { items: 16 * 1024, weight: 16 * 1024 * 1024, gather: Duration::from_millis(5) };
 
+/// The number of signals that the observer hands to the sinks at once. Many, as each hand-over takes the lock of every
+/// sink's queue; not all of a burst of exchanges, which may make more than a queue has room for.
+const HANDED_OVER_AT_ONCE: usize = 256;
+
 /// Sinks may take this long to finish at shutdown before the user is asked to wait; most take a few
 /// milliseconds, and a message that disappears at once would only be noise.
 const QUIET_WAIT: Duration = Duration::from_millis(300);
@@ -121,7 +125,7 @@ impl Bus {
         })
     }
 
-    /// Starts sending heartbeats.
+    /// Starts a thread that sends a heartbeat to every sink at a fixed interval.
     pub fn beat(&self, options: HeartbeatOptions) -> std::io::Result<()> {
         let shared = Arc::clone(&self.shared);
         let heartbeat = Heartbeat::start(options, move |listeners| shared.beat(listeners))?;
@@ -214,6 +218,9 @@ impl Shared {
                     Input::Streamed(answer) => observer.streamed(answer, &mut signals),
                     Input::Violation(violation) => observer.violation(violation, &mut signals),
                 }
+                if signals.len() >= HANDED_OVER_AT_ONCE {
+                    self.emit(std::mem::take(&mut signals));
+                }
             }
             observer.at(self.now());
             match taken {
@@ -243,15 +250,16 @@ impl Shared {
     }
 
     fn emit(&self, signals: Vec<Signal>) {
-        for signal in signals {
-            let weight = signal_weight(&signal);
-            // One allocation shared by all sinks; the JSON inside is also serialized only once.
-            let signal = Arc::new(signal);
-            for outlet in &self.outlets {
-                if !outlet.signals.offer(Arc::clone(&signal), weight) {
-                    outlet.dropped.fetch_add(1, Ordering::Relaxed);
-                }
-            }
+        if signals.is_empty() {
+            return;
+        }
+        // One allocation shared by all sinks; the JSON inside is also serialized only once.
+        let weigh = |signal: Signal| (signal_weight(&signal), Arc::new(signal));
+        let signals: Vec<(usize, Arc<Signal>)> = signals.into_iter().map(weigh).collect();
+        for outlet in &self.outlets {
+            let shared = signals.iter().map(|(weight, signal)| (Arc::clone(signal), *weight));
+            let dropped = outlet.signals.offer_all(shared);
+            outlet.dropped.fetch_add(dropped, Ordering::Relaxed);
         }
     }
 
@@ -262,8 +270,10 @@ impl Shared {
             let deadline = sink.wake_in().map(|time| Instant::now() + time);
             let result = match outlet.signals.take(&mut signals, deadline) {
                 TakeResult::Items => {
+                    let result = sink.take(&signals);
+                    // Not before: what counts as taken survives a kill, if the sink writes to disk.
                     outlet.taken.fetch_add(signals.len() as u64, Ordering::Relaxed);
-                    sink.take(&signals)
+                    result
                 }
                 TakeResult::Nothing => sink.wake(),
                 TakeResult::Closed => {

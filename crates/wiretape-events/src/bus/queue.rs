@@ -35,7 +35,7 @@ struct QueueState<T> {
     closed: bool,
 }
 
-/// Why [`Queue::take`] returned.
+/// The reason why [`Queue::take`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TakeResult {
     /// At least one item was taken.
@@ -44,6 +44,21 @@ pub(super) enum TakeResult {
     Nothing,
     /// The queue is closed and empty: there will be no more items.
     Closed,
+}
+
+impl<T> QueueState<T> {
+    fn has_room(&self, limits: &QueueLimits, weight: usize) -> bool {
+        // An item heavier than the limit is accepted by an empty queue. Otherwise one large message could
+        // never pass.
+        let is_full = self.items.len() >= limits.items
+            || (self.weight + weight > limits.weight && !self.items.is_empty());
+        !is_full && !self.closed
+    }
+
+    fn push(&mut self, item: T, weight: usize) {
+        self.items.push_back((item, weight));
+        self.weight += weight;
+    }
 }
 
 impl<T> Queue<T> {
@@ -55,21 +70,36 @@ impl<T> Queue<T> {
     /// Appends an item; `false` if the queue is full or closed. It never blocks on the consumer.
     pub(super) fn offer(&self, item: T, weight: usize) -> bool {
         let mut state = self.state.lock();
-        // An item heavier than the limit is accepted by an empty queue. Otherwise one large message could
-        // never pass.
-        let is_full = state.items.len() >= self.limits.items
-            || (state.weight + weight > self.limits.weight && !state.items.is_empty());
-        if is_full || state.closed {
+        if !state.has_room(&self.limits, weight) {
             return false;
         }
-        state.items.push_back((item, weight));
-        state.weight += weight;
+        state.push(item, weight);
         if std::mem::take(&mut state.asleep) {
             // Unlocked first: the woken consumer would otherwise run into the lock and sleep again.
             drop(state);
             self.news.notify_one();
         }
         true
+    }
+
+    /// Appends items as [`offer`](Self::offer) does, under one lock and with at most one wake-up. Returns how many were
+    /// not accepted.
+    pub(super) fn offer_all(&self, items: impl Iterator<Item = (T, usize)>) -> u64 {
+        let mut state = self.state.lock();
+        let mut refused = 0;
+        for (item, weight) in items {
+            if state.has_room(&self.limits, weight) {
+                state.push(item, weight);
+            } else {
+                refused += 1;
+            }
+        }
+        let wakes = !state.items.is_empty() && std::mem::take(&mut state.asleep);
+        drop(state);
+        if wakes {
+            self.news.notify_one();
+        }
+        refused
     }
 
     /// Takes all items, waiting for the first one until `deadline`.
@@ -131,6 +161,18 @@ mod tests {
         assert_eq!(heavy.take(&mut taken, None), TakeResult::Items);
         assert!(heavy.offer(3, 1));
         assert_eq!(taken, [1]);
+    }
+
+    #[test]
+    fn several_are_taken_as_far_as_there_is_room() {
+        let queue = queue(3, 100);
+        assert_eq!(queue.offer_all([(1, 1), (2, 1)].into_iter()), 0);
+        assert_eq!(queue.offer_all([(3, 1), (4, 1), (5, 1)].into_iter()), 2);
+        let mut taken = Vec::new();
+        queue.take(&mut taken, None);
+        assert_eq!(taken, [1, 2, 3]);
+        queue.close();
+        assert_eq!(queue.offer_all([(6, 1)].into_iter()), 1);
     }
 
     #[test]

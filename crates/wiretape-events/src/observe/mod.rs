@@ -18,7 +18,7 @@ pub(crate) use clock::now_ms;
 pub(crate) use program::stateless_client;
 pub(crate) use request::Verdict;
 pub use snapshot::{Change, Snapshot, Snapshots};
-pub(crate) use subject::subject;
+pub(crate) use subject::{subject, subject_of};
 
 use crate::event::{Event, EventId, EventIds, SchemaEvent, SessionEvent, VERSION};
 use crate::line::{Line, LineWhat};

@@ -31,7 +31,7 @@ const SLIM: [Slim; 3] = [
 /// The logged form of a request. Shares the bytes unless it is too long.
 pub(super) fn request(message: &Bytes) -> Raw {
     if message.len() <= MAX {
-        return Raw(message.clone());
+        return message.clone().into();
     }
     shortened(message)
 }
@@ -43,7 +43,7 @@ pub(super) fn response(method: &str, message: &Bytes) -> Raw {
         && let Some(slimmed) = slim.result(result)
     {
         let whole = Bytes::from(with(message, result, &slimmed));
-        return if whole.len() <= MAX { Raw(whole) } else { shortened(&whole) };
+        return if whole.len() <= MAX { whole.into() } else { shortened(&whole) };
     }
     request(message)
 }
@@ -90,13 +90,18 @@ fn shortened(message: &Bytes) -> Raw {
     let envelope = Envelope::scan(message);
     let parts = [envelope.params, envelope.result, envelope.error];
     let Some(longest) = parts.into_iter().flatten().max_by_key(|part| part.len()) else {
-        return Raw(Bytes::from(format!("{{\"cut\":{}}}", message.len())));
+        return cut_whole(message);
     };
     let cut = with(message, longest, format!("{{\"cut\":{}}}", longest.len()).as_bytes());
     if cut.len() > MAX {
-        return Raw(Bytes::from(format!("{{\"cut\":{}}}", message.len())));
+        return cut_whole(message);
     }
     Raw::from(cut)
+}
+
+/// What is left of a message of which no part is short enough.
+fn cut_whole(message: &[u8]) -> Raw {
+    format!("{{\"cut\":{}}}", message.len()).into_bytes().into()
 }
 
 /// The message with `part`, a slice of it, replaced.

@@ -63,7 +63,8 @@ impl Observed {
         // A response that the proxy made up itself (for an unreachable server, say) is not the server's
         // answer.
         let response = transaction.response.take().filter(|_| transaction.timings.answered_us.is_some());
-        let mut answers = response.map(split).unwrap_or_default();
+        let mut answers: Vec<UnmatchedAnswer> =
+            response.map(split).unwrap_or_default().into_iter().map(UnmatchedAnswer::of).collect();
         let is_batch = request.as_ref().is_some_and(|request| request.first() == Some(&b'['));
         let mut calls: Vec<Call> = request.map(split).unwrap_or_default().into_iter().map(Call::of).collect();
         for call in &mut calls {
@@ -283,7 +284,7 @@ impl Observed {
         let transaction = &self.transaction;
         let method = Arc::clone(&transaction.method);
         let path = || transaction.target.split('?').next().unwrap_or_default().to_owned();
-        let parts = || transaction.request_head.as_deref().map(raw_head);
+        let parts = || transaction.request_head.clone().map(Raw::from);
         match self.calls.as_slice() {
             [] => LoggedRequest::Http {
                 method,
@@ -344,7 +345,7 @@ impl Observed {
         }
         let status = transaction.status?;
         let result = if self.status == Outcome::Ok { "ok" } else { "error" };
-        let parts = || transaction.response_head.as_deref().map(raw_head);
+        let parts = || transaction.response_head.clone().map(Raw::from);
         Some(match answers.as_slice() {
             [] => LoggedResponse::Http { status, body_size: transaction.response_bytes },
             [(call, answer)] if !self.is_batch => LoggedResponse::Mcp {
@@ -375,12 +376,12 @@ impl Call {
         Call { kind, id, method, tool, message, answer: None }
     }
 
-    fn take_answer(&self, answers: &mut Vec<Bytes>) -> Option<Answer> {
+    fn take_answer(&self, answers: &mut Vec<UnmatchedAnswer>) -> Option<Answer> {
         if self.kind != MessageKind::Request {
             return None;
         }
-        let at = answers.iter().position(|answer| Envelope::scan(answer).id == self.id)?;
-        Some(Answer::of(answers.swap_remove(at)))
+        let at = answers.iter().position(|answer| answer.id == self.id)?;
+        Some(answers.swap_remove(at).answer)
     }
 
     /// The `--events` line for this call; only tool calls and tool lists have one.
@@ -425,6 +426,22 @@ impl Answer {
     }
 }
 
+/// A response whose request is still to be found. Its envelope is scanned once, for all that is asked of it later.
+struct UnmatchedAnswer {
+    id: Option<Id<'static>>,
+    is_error: bool,
+    answer: Answer,
+}
+
+impl UnmatchedAnswer {
+    fn of(message: Bytes) -> Self {
+        let envelope = Envelope::scan(&message);
+        let (id, is_error) = (envelope.id.clone().map(Id::into_owned), envelope.error.is_some());
+        let verdict = Verdict::of(&envelope);
+        UnmatchedAnswer { id, is_error, answer: Answer { message, verdict } }
+    }
+}
+
 impl Verdict {
     /// Reads the outcome from a response.
     pub(crate) fn of(envelope: &Envelope<'_>) -> Self {
@@ -443,15 +460,11 @@ impl Verdict {
 
 /// An error without an id, which then applies to everything that was sent: a server that can't parse a
 /// request doesn't know its id (JSON-RPC 2.0, section 5).
-fn refusal(calls: &[Call], answers: Vec<Bytes>) -> Option<Answer> {
+fn refusal(calls: &[Call], answers: Vec<UnmatchedAnswer>) -> Option<Answer> {
     if calls.iter().any(|call| call.answer.is_some()) {
         return None;
     }
-    let is_refusal = |answer: &Bytes| {
-        let envelope = Envelope::scan(answer);
-        envelope.error.is_some() && envelope.id.is_none()
-    };
-    answers.into_iter().find(is_refusal).map(Answer::of)
+    answers.into_iter().find(|answer| answer.is_error && answer.id.is_none()).map(|refusal| refusal.answer)
 }
 
 /// The first text of a failed tool's result, which by convention is its error message.
@@ -476,10 +489,6 @@ fn split(whole: Bytes) -> Vec<Bytes> {
 fn id_text(id: &Id<'static>) -> String {
     let (Id::String(text) | Id::Number(text)) = id;
     text.clone().into_owned()
-}
-
-fn raw_head(head: &Head) -> Raw {
-    Raw(Bytes::copy_from_slice(head.json()))
 }
 
 /// The value of a header; `name` is in lower case, as heads store it.

@@ -22,7 +22,7 @@ const MAX_SESSIONS: usize = 10_000;
 /// that don't exist.
 const MAX_CANCELLED: usize = 1000;
 
-/// The open sessions.
+/// The sessions that have started and not ended yet.
 pub(super) struct Sessions {
     idle: Duration,
     open: HashMap<String, OpenSession>,

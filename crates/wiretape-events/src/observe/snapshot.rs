@@ -2,7 +2,6 @@
 
 use crate::event::{ChangeType, SchemaItem};
 use crate::raw::Raw;
-use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hasher};
 use wiretape_analyze::definitions::{Gathered, Gatherer, ListKind, Page, cursor};
@@ -23,7 +22,7 @@ pub struct Snapshot {
 /// Entries of a list that changed in the same way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// How they changed.
+    /// How the entries changed since the last complete list.
     pub kind: ChangeType,
     /// The entries; for `Removed`, in their last form.
     pub items: Vec<SchemaItem>,
@@ -63,7 +62,7 @@ impl Snapshots {
     /// Starts with known lists, which are compared with the next ones.
     pub fn new(snapshots: Vec<Snapshot>) -> Self {
         let known = snapshots.into_iter().map(|snapshot| {
-            let items = snapshot.items.into_iter().map(|item| (item.key, Item::of(item.definition.0)));
+            let items = snapshot.items.into_iter().map(|item| (item.key, Item::of(item.definition)));
             ((snapshot.upstream, snapshot.mcp_method), KnownList { items: items.collect(), last: None })
         });
         Snapshots { known: known.collect(), gathering: Gatherer::default() }
@@ -78,7 +77,7 @@ impl Snapshots {
             return Vec::new();
         }
         let entries = page.entries.iter();
-        let entries = entries.map(|entry| (entry.key.clone(), Item::of(Bytes::copy_from_slice(entry.raw))));
+        let entries = entries.map(|entry| (entry.key.clone(), Item::of(entry.raw.to_vec().into())));
         let reader = (upstream.to_owned(), reader.to_owned(), page.kind);
         let Gathered::Whole(items) = self.gathering.page(reader, page, entries) else { return Vec::new() };
         let changes = match self.known.get(&place) {
@@ -93,9 +92,9 @@ impl Snapshots {
 }
 
 impl Item {
-    fn of(definition: Bytes) -> Self {
-        let print = fingerprint(&definition);
-        Item { definition: Raw(definition), print }
+    fn of(definition: Raw) -> Self {
+        let print = fingerprint(definition.as_bytes());
+        Item { definition, print }
     }
 }
 

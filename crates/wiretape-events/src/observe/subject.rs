@@ -3,19 +3,44 @@
 use wiretape_trace::message::Envelope;
 use wiretape_trace::value::Value;
 
+/// What the requests of a method are about.
+#[derive(Clone, Copy)]
+enum SubjectKind {
+    Resource,
+    Prompt,
+    /// Either, by a reference.
+    Reference,
+}
+
+impl SubjectKind {
+    fn of(method: &str) -> Option<Self> {
+        match method {
+            "resources/read" | "resources/subscribe" | "resources/unsubscribe" => Some(SubjectKind::Resource),
+            "prompts/get" => Some(SubjectKind::Prompt),
+            "completion/complete" => Some(SubjectKind::Reference),
+            _ => None,
+        }
+    }
+}
+
 /// The URI of the resource, or the name of the prompt, in a request.
 pub(crate) fn subject(envelope: &Envelope<'_>) -> Option<String> {
     let params = || Value::parse(envelope.params?).ok();
     let text = |value: Value<'_>, name| Some(value.get(name)?.string()?.into_owned());
-    match envelope.method.as_deref()? {
-        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => text(params()?, "uri"),
-        "prompts/get" => envelope.name.as_deref().map(str::to_owned),
-        "completion/complete" => {
+    match SubjectKind::of(envelope.method.as_deref()?)? {
+        SubjectKind::Resource => text(params()?, "uri"),
+        SubjectKind::Prompt => envelope.name.as_deref().map(str::to_owned),
+        SubjectKind::Reference => {
             let reference = params()?.get("ref")?;
             text(reference, "uri").or_else(|| text(reference, "name"))
         }
-        _ => None,
     }
+}
+
+/// The same for a message whose method is known. Nearly all calls are of tools, whose messages need no scan.
+pub(crate) fn subject_of(method: &str, message: &[u8]) -> Option<String> {
+    SubjectKind::of(method)?;
+    subject(&Envelope::scan(message))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod metrics;
 mod ndjson;
+pub mod spool;
 mod stderr;
 pub mod webhook;
 
@@ -41,6 +42,16 @@ impl Signal {
     /// Wraps a line; it is serialized when a sink first needs it.
     pub fn line(line: Line) -> Self {
         Signal { what: SignalBody::Line(line), json: OnceLock::new() }
+    }
+
+    /// Appends the signal as one line of JSON, without a newline. For a sink that copies it anyway: a line that no other
+    /// sink has serialized is not kept.
+    pub fn append_json(&self, out: &mut Vec<u8>) {
+        match (&self.what, self.json.get()) {
+            // Serialization to memory can't fail, see below.
+            (SignalBody::Line(line), None) => serde_json::to_writer(out, line).unwrap_or_default(),
+            _ => out.extend_from_slice(self.json()),
+        }
     }
 
     /// The signal as one line of JSON, without a newline: serialized when the first sink needs it, and shared

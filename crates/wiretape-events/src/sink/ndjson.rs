@@ -28,7 +28,7 @@ impl Sink for NdjsonSink {
         self.buffer.clear();
         let mut count = 0;
         for signal in signals.iter().filter(|signal| matches!(signal.what, SignalBody::Line(_))) {
-            self.buffer.extend_from_slice(signal.json());
+            signal.append_json(&mut self.buffer);
             self.buffer.push(b'\n');
             count += 1;
         }

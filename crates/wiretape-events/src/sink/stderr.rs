@@ -121,14 +121,14 @@ impl<'a> PrettyLine<'a> {
         }
         text.push_str(&printable(self.what.trim_end()));
         if let Some((status, rest)) = self.status {
-            let _ = write!(text, " {}{}{RESET}{}", colour(status), status.name(), printable(&rest));
+            let _ = write!(text, " {}{}{RESET}{}", color(status), status.name(), printable(&rest));
         }
         text.into_bytes()
     }
 }
 
 /// The colors that `logs` uses too: green, red for failures, yellow for what the client gave up.
-fn colour(status: Outcome) -> &'static str {
+fn color(status: Outcome) -> &'static str {
     match status {
         Outcome::Ok => "\x1b[32m",
         _ if status.is_error() => "\x1b[1;31m",

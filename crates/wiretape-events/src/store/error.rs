@@ -74,7 +74,7 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// The disk is full.
-    #[error("there is no space left to write {path}: free some, or limit the size of the store")]
+    #[error("no space left to write {path}: free disk space, or limit the size of the store")]
     Full {
         /// The path of the store.
         path: PathBuf,

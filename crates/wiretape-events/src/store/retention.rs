@@ -51,7 +51,7 @@ pub struct PruneResult {
     pub schema_changes: u64,
     /// Deleted definitions of servers that nothing else in the store refers to.
     pub schema_items: u64,
-    /// Deleted policy violations.
+    /// The number of deleted reports of policy violations.
     pub violations: u64,
     /// Deleted combinations of server, method and tool without calls.
     pub operations: u64,
@@ -78,7 +78,7 @@ impl Writer {
         Ok(run.result)
     }
 
-    /// Rewrites the store without free pages. Blocks all other writers meanwhile.
+    /// Rewrites the store without free pages. Blocks all other writers while it runs.
     pub fn vacuum(&mut self) -> Result<VacuumResult, StoreError> {
         let before_bytes = self.bytes().map_err(|source| self.error(source))?;
         self.connection.execute_batch("VACUUM").map_err(|source| self.error(source))?;

@@ -9,7 +9,7 @@ use wiretape_analyze::call::Outcome;
 /// One thing to write to the store.
 #[derive(Debug, Clone)]
 pub enum Row {
-    /// A completed call.
+    /// A call that has ended.
     Call(Box<CallRow>),
     /// A session has begun, or more is known about it.
     Session(Box<SessionRow>),
@@ -78,7 +78,7 @@ pub struct CallRow {
     pub session: Option<SessionKey>,
     /// The id of the trace it is recorded in.
     pub trace: Option<Arc<str>>,
-    /// How it ended.
+    /// The outcome of the call.
     pub status: Outcome,
     /// Microseconds from the request to the end of the answer, or until it was given up. `None` if the trace
     /// has no times.
@@ -242,7 +242,7 @@ pub struct SchemaRow {
     pub session: Option<Arc<str>>,
     /// How the entries changed.
     pub change: ChangeType,
-    /// The changed entries.
+    /// The entries that changed, in the order of the list.
     pub items: Vec<SchemaItem>,
 }
 

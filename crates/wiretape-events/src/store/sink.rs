@@ -9,13 +9,12 @@ use crate::event::{
     Event, LoggedCall, LoggedRequest, LoggedResponse, RequestEvent, SchemaEvent, SessionEvent,
 };
 use crate::line::{Line, LineWhat};
-use crate::observe::subject;
+use crate::observe::subject_of;
 use crate::sink::{Signal, SignalBody, Sink, SinkError};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use wiretape_analyze::call::Outcome;
-use wiretape_trace::message::Envelope;
 
 /// Writes what a proxy reports to the store.
 #[derive(Debug)]
@@ -75,7 +74,7 @@ fn request(event: &RequestEvent, mut each: impl FnMut(Row)) {
     match &event.request {
         LoggedRequest::Mcp { mcp_method, tool, message, .. } => {
             let mut row = call(event, Kind::Mcp, Arc::clone(mcp_method), tool.clone());
-            row.subject = subject(&Envelope::scan(message.as_bytes()));
+            row.subject = subject_of(mcp_method, message.as_bytes());
             each(Row::Call(Box::new(row)));
         }
         LoggedRequest::McpBatch { messages, .. } => {
@@ -145,7 +144,7 @@ fn one_of_batch(event: &RequestEvent, message: &LoggedCall) -> CallRow {
         request_id: message.request_id.clone().unwrap_or_default(),
         request_bytes: message.request_bytes,
         response_bytes: message.response_bytes,
-        subject: subject(&Envelope::scan(message.message.as_bytes())),
+        subject: subject_of(&message.mcp_method, message.message.as_bytes()),
         ..call(event, Kind::Batch, Arc::clone(&message.mcp_method), message.tool.clone())
     }
 }

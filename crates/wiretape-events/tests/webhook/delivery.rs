@@ -1,7 +1,7 @@
 //! A receiver that is well.
 
 use crate::receiver::Receiver;
-use crate::support::{Events, Place, a_line, ids, noise, options, sink_for};
+use crate::support::{Events, Place, a_line, ids, noise, options, sink_for, sink_with};
 use std::collections::HashSet;
 use std::time::Duration;
 use wiretape_events::Sink;
@@ -70,8 +70,7 @@ fn a_batch_is_sealed_by_count() {
 #[test]
 fn a_batch_is_sealed_by_size_and_a_huge_event_goes_alone() {
     let (receiver, place, events) = (Receiver::with_replies(vec![]), Place::new(), Events::default());
-    let options = WebhookOptions { batch_bytes: 100_000, ..options(receiver.url(), &place.spool()) };
-    let mut sink = WebhookSink::new(&options).unwrap();
+    let mut sink = sink_with(receiver.url(), &place, |spool| spool.batch_bytes = 100_000);
     let sizes = [40_000, 40_000, 40_000, 300_000, 10];
     let signals = sizes.map(|size| events.with_text(&noise(size)));
     sink.take(&signals).unwrap();
@@ -85,8 +84,7 @@ fn a_batch_is_sealed_by_size_and_a_huge_event_goes_alone() {
 fn a_batch_is_sealed_when_its_time_has_come() {
     let (receiver, place, events) = (Receiver::with_replies(vec![]), Place::new(), Events::default());
     let batch_time = Duration::from_secs(1);
-    let options = WebhookOptions { batch_time, ..options(receiver.url(), &place.spool()) };
-    let mut sink = WebhookSink::new(&options).unwrap();
+    let mut sink = sink_with(receiver.url(), &place, |spool| spool.batch_time = batch_time);
     assert_eq!(sink.wake_in(), None);
 
     let signals = events.some(3);
@@ -104,12 +102,9 @@ fn a_batch_is_sealed_when_its_time_has_come() {
 #[test]
 fn a_batch_whose_time_has_come_is_sealed_though_more_keeps_coming() {
     let (receiver, place, events) = (Receiver::with_replies(vec![]), Place::new(), Events::default());
-    let options = WebhookOptions {
-        batch_time: Duration::from_millis(5),
-        batch_events: u64::MAX,
-        ..options(receiver.url(), &place.spool())
-    };
-    let mut sink = WebhookSink::new(&options).unwrap();
+    let mut sink = sink_with(receiver.url(), &place, |spool| {
+        (spool.batch_time, spool.batch_events) = (Duration::from_millis(5), u64::MAX);
+    });
     while receiver.requests().is_empty() {
         sink.take(&events.some(1)).unwrap();
         std::thread::sleep(Duration::from_millis(1));

@@ -1,13 +1,15 @@
 //! A receiver that is not well.
 
 use crate::receiver::{LONG, Receiver, Reply, Request};
-use crate::support::{Events, Place, id, ids, nobody, options, sink_for, trouble_with, troubles_to_the_end};
+use crate::support::{
+    Events, Place, id, ids, nobody, options, sink_for, sink_with, trouble_with, troubles_to_the_end,
+};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use wiretape_events::Sink;
-use wiretape_events::sink::webhook::{WebhookOptions, WebhookSink};
+use wiretape_events::sink::webhook::WebhookSink;
 
 #[test]
 fn what_fails_for_now_is_tried_again_under_the_same_key() {
@@ -28,14 +30,14 @@ fn what_fails_for_now_is_tried_again_under_the_same_key() {
 }
 
 #[test]
-fn retry_after_in_seconds_is_honoured() {
+fn retry_after_in_seconds_is_honored() {
     let receiver = Receiver::with_replies(vec![Reply::Later(429, "1".into())]);
     let (first, second) = times_of_two_attempts(&receiver);
     assert!(second.duration_since(first).unwrap() >= Duration::from_millis(990));
 }
 
 #[test]
-fn retry_after_as_a_date_is_honoured() {
+fn retry_after_as_a_date_is_honored() {
     let date = SystemTime::now() + Duration::from_secs(2);
     let receiver = Receiver::with_replies(vec![Reply::Later(503, httpdate::fmt_http_date(date))]);
     let (_, second) = times_of_two_attempts(&receiver);
@@ -59,7 +61,7 @@ fn a_receiver_that_never_answers_is_given_up_and_tried_again() {
     let (receiver, place, events) =
         (Receiver::with_replies(vec![Reply::Stall]), Place::new(), Events::default());
     let mut options = options(receiver.url(), &place.spool());
-    options.timeout = Duration::from_millis(300);
+    options.spool.timeout = Duration::from_millis(300);
     let mut sink = WebhookSink::new(&options).unwrap();
     let signals = events.some(10);
     let error = trouble_with(&mut sink, &signals);
@@ -219,8 +221,7 @@ fn a_receiver_that_asks_for_more_time_than_there_is_ends_the_sending() {
     let receiver = Receiver::start(|_| Reply::Later(503, "250".into()));
     let (place, events) = (Place::new(), Events::default());
     let shutdown = 3 * LONG;
-    let options = WebhookOptions { shutdown, ..options(receiver.url(), &place.spool()) };
-    let mut sink = WebhookSink::new(&options).unwrap();
+    let mut sink = sink_with(receiver.url(), &place, |spool| spool.shutdown = shutdown);
     let started = Instant::now();
     let _ = sink.take(&events.some(20));
     let error = sink.finish().unwrap_err();
@@ -245,8 +246,7 @@ fn an_endless_answer_costs_only_the_connection() {
 fn a_stalled_receiver_does_not_keep_the_sink_waiting() {
     let receiver = Receiver::start(|_| Reply::Stall);
     let (place, events) = (Place::new(), Events::default());
-    let options = WebhookOptions { shutdown: Duration::ZERO, ..options(receiver.url(), &place.spool()) };
-    let mut sink = WebhookSink::new(&options).unwrap();
+    let mut sink = sink_with(receiver.url(), &place, |spool| spool.shutdown = Duration::ZERO);
     let signals: Vec<Arc<_>> = events.some(1000);
     for chunk in signals.chunks(10) {
         sink.take(chunk).unwrap();
@@ -265,12 +265,9 @@ fn the_end_cuts_a_pause_short() {
     );
     // So long that even a small random part of it is longer than the test.
     let months = Duration::from_secs(10_000_000);
-    let options = WebhookOptions {
-        backoff_base: months,
-        backoff_cap: months,
-        ..options(receiver.url(), &place.spool())
-    };
-    let mut sink = WebhookSink::new(&options).unwrap();
+    let mut sink = sink_with(receiver.url(), &place, |spool| {
+        (spool.backoff_base, spool.backoff_cap) = (months, months);
+    });
     trouble_with(&mut sink, &events.some(10));
     // The second attempt comes at once and fails; the pause after it is far longer than there is time.
     let error = sink.finish().unwrap_err();

@@ -14,11 +14,9 @@ fn neither_token_nor_query_is_in_any_text_or_file() {
     let mut text = String::new();
     for url in [receiver.url(), format!("{}hidden-path?hidden-query", url_of_nobody())] {
         let (place, events) = (Place::new(), Events::default());
-        let options = WebhookOptions {
-            token: Some(Secret::new("hidden-token")),
-            shutdown: Duration::from_millis(500),
-            ..options(url, &place.spool())
-        };
+        let mut options =
+            WebhookOptions { token: Some(Secret::new("hidden-token")), ..options(url, &place.spool()) };
+        options.spool.shutdown = Duration::from_millis(500);
         writeln!(text, "{options:?}").unwrap();
         let mut sink = WebhookSink::new(&options).unwrap();
         for result in [sink.take(&events.some(30)), sink.finish()] {

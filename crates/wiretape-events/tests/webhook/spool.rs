@@ -2,20 +2,21 @@
 
 use crate::receiver::{Receiver, Reply};
 use crate::support::{
-    Events, Place, ids, leave_in_spool, options, sink_for, trouble_with, url_of_nobody, wait_for_trouble,
+    Events, Place, ids, leave_in_spool, options, sink_for, sink_with, trouble_with, unsent, url_of_nobody,
+    wait_for_trouble,
 };
 use std::fs;
+use std::sync::Arc;
 use std::time::Duration;
-use wiretape_events::Sink;
-use wiretape_events::sink::webhook::{WebhookError, WebhookOptions, WebhookSink};
+use wiretape_events::sink::webhook::{WebhookError, WebhookSink};
+use wiretape_events::{Signal, Sink};
 
 #[test]
 fn what_one_run_leaves_the_next_one_sends_first_and_in_order() {
     let (place, events) = (Place::new(), Events::default());
     let left = [events.some(95), events.some(12)];
     leave_in_spool(&place, &left[0]);
-    let options = WebhookOptions { shutdown: Duration::ZERO, ..options(url_of_nobody(), &place.spool()) };
-    let mut sink = WebhookSink::new(&options).unwrap();
+    let mut sink = unsent(&place);
     assert_eq!(sink.figures().pending(), 95);
     let _ = sink.take(&left[1]);
     let _ = sink.finish();
@@ -35,10 +36,10 @@ fn a_batch_has_the_same_key_in_the_next_run() {
     let (place, events) = (Place::new(), Events::default());
     let receiver = Receiver::with_replies(vec![Reply::HangUp]);
     let signals = events.some(10);
-    let first =
-        WebhookOptions { backoff_base: Duration::from_secs(3600), ..options(receiver.url(), &place.spool()) };
-    let first = WebhookOptions { backoff_cap: first.backoff_base, shutdown: Duration::ZERO, ..first };
-    let mut sink = WebhookSink::new(&first).unwrap();
+    let hour = Duration::from_secs(3600);
+    let mut sink = sink_with(receiver.url(), &place, |spool| {
+        (spool.backoff_base, spool.backoff_cap, spool.shutdown) = (hour, hour, Duration::ZERO);
+    });
     trouble_with(&mut sink, &signals);
     let _ = sink.finish();
     drop(sink);
@@ -62,12 +63,9 @@ fn a_sink_that_is_dropped_leaves_its_events_in_the_spool() {
 fn a_full_spool_drops_the_oldest_and_says_so_once() {
     let (place, events) = (Place::new(), Events::default());
     // Ten blocks: each of these batches is a file of one.
-    let options = WebhookOptions {
-        spool_bytes: 10 * 4096,
-        shutdown: Duration::ZERO,
-        ..options(url_of_nobody(), &place.spool())
-    };
-    let mut sink = WebhookSink::new(&options).unwrap();
+    let mut sink = sink_with(url_of_nobody(), &place, |spool| {
+        (spool.max_bytes, spool.shutdown) = (10 * 4096, Duration::ZERO);
+    });
     let figures = sink.figures();
     let signals = events.some(300);
     let mut told = Vec::new();
@@ -95,8 +93,7 @@ fn a_smaller_limit_holds_for_what_was_left_as_well() {
     let signals = events.some(100);
     leave_in_spool(&place, &signals);
     let receiver = Receiver::with_replies(vec![]);
-    let options = WebhookOptions { spool_bytes: 3 * 4096, ..options(receiver.url(), &place.spool()) };
-    let mut sink = WebhookSink::new(&options).unwrap();
+    let mut sink = sink_with(receiver.url(), &place, |spool| spool.max_bytes = 3 * 4096);
     let error = sink.finish().unwrap_err();
     assert_eq!((error.lost, sink.figures().lost()), (70, 70));
     assert_eq!(receiver.taken(), ids(&signals[70..]));
@@ -121,6 +118,56 @@ fn a_damaged_batch_is_set_aside_and_named_and_the_others_arrive() {
     drop(sink);
     assert!(torn.exists());
     sink_for(&receiver, &place).finish().unwrap();
+}
+
+#[test]
+fn an_open_segment_without_its_end_is_sent_without_its_last_line() {
+    let (place, events) = (Place::new(), Events::default());
+    let signals = events.some(13);
+    let file = leave_open(&place, &signals[..3]);
+    let content = fs::read(&file).unwrap();
+    fs::write(&file, &content[..content.len() - 10]).unwrap();
+
+    let receiver = Receiver::with_replies(vec![]);
+    let mut sink = sink_for(&receiver, &place);
+    let error = wait_for_trouble(&mut sink);
+    assert!(error.message.contains("was cut off"), "{}", error.message);
+    assert_eq!((error.lost, sink.figures().lost()), (1, 1));
+    sink.take(&signals[3..]).unwrap();
+    sink.finish().unwrap();
+    assert_eq!(receiver.taken(), [ids(&signals[..2]), ids(&signals[3..])].concat());
+    assert!(!file.exists());
+}
+
+#[test]
+fn an_open_segment_that_was_sealed_already_is_not_sent_twice() {
+    let (place, events) = (Place::new(), Events::default());
+    let signals = events.some(10);
+    let file = leave_open(&place, &signals[..9]);
+    let name = file.file_name().unwrap().to_str().unwrap();
+    leave_in_spool(&place, &[]);
+    let sealed = place.segments();
+    assert_eq!(sealed.len(), 1, "the next start seals it");
+    fs::write(place.spool().join(name), "as if it were still there").unwrap();
+
+    let receiver = Receiver::with_replies(vec![]);
+    sink_for(&receiver, &place).finish().unwrap();
+    assert_eq!(receiver.taken(), ids(&signals[..9]));
+    assert_eq!(receiver.requests()[0].headers["idempotency-key"], format!("{}-9", ids(&signals)[0]));
+    assert!(!place.spool().join(name).exists());
+}
+
+/// Leaves events in an open segment, as a killed process does; its file.
+fn leave_open(place: &Place, signals: &[Arc<Signal>]) -> std::path::PathBuf {
+    let elsewhere = Place::new();
+    let mut sink = unsent(&elsewhere);
+    sink.take(signals).unwrap();
+    let mut files = fs::read_dir(elsewhere.spool()).unwrap().map(|entry| entry.unwrap().path());
+    let open = files.find(|file| file.extension().is_some_and(|extension| extension == "open")).unwrap();
+    fs::create_dir_all(place.spool()).unwrap();
+    let file = place.spool().join(open.file_name().unwrap());
+    fs::copy(&open, &file).unwrap();
+    file
 }
 
 #[test]
@@ -169,9 +216,8 @@ fn two_sinks_share_a_spool_without_sending_twice() {
 #[test]
 fn what_a_second_sink_has_left_is_adopted_at_the_next_start() {
     let (place, events) = (Place::new(), Events::default());
-    let unsent = WebhookOptions { shutdown: Duration::ZERO, ..options(url_of_nobody(), &place.spool()) };
-    let mut first = WebhookSink::new(&unsent).unwrap();
-    let mut second = WebhookSink::new(&unsent).unwrap();
+    let mut first = unsent(&place);
+    let mut second = unsent(&place);
     let signals = events.some(45);
     let _ = first.take(&signals[..20]);
     let _ = second.take(&signals[20..]);
@@ -208,7 +254,7 @@ fn a_spool_that_cannot_be_had_is_an_error_with_its_name() {
     let file = place.path().join("a-file");
     fs::write(&file, "").unwrap();
     let error = WebhookSink::new(&options(url_of_nobody(), &file)).err().unwrap();
-    assert!(matches!(error, WebhookError::Spool { .. }));
+    assert!(matches!(error, WebhookError::Spool(_)));
     assert!(error.to_string().contains("a-file"), "{error}");
 }
 

@@ -10,6 +10,7 @@ use wiretape_events::event::{
 };
 use wiretape_events::line::LineWhat;
 use wiretape_events::raw::Raw;
+use wiretape_events::sink::spool::SpoolOptions;
 use wiretape_events::sink::webhook::{WebhookOptions, WebhookSink};
 use wiretape_events::{Event, Line, Signal, Sink, SinkError};
 
@@ -155,15 +156,32 @@ pub(crate) fn ids(signals: &[Arc<Signal>]) -> Vec<String> {
 
 /// Ten events to a batch, short pauses, and as much time at the end as it takes.
 pub(crate) fn options(url: impl Into<String>, spool: &Path) -> WebhookOptions {
-    WebhookOptions {
+    let spool = SpoolOptions {
         batch_events: 10,
         batch_time: LONG,
         timeout: LONG,
         backoff_base: Duration::from_millis(1),
         backoff_cap: Duration::from_millis(20),
         shutdown: LONG,
-        ..WebhookOptions::new(url, spool)
-    }
+        ..SpoolOptions::new(spool)
+    };
+    WebhookOptions { spool, ..WebhookOptions::new(url, "") }
+}
+
+/// A sink with these options, and changes to them.
+pub(crate) fn sink_with(
+    url: impl Into<String>,
+    place: &Place,
+    change: impl FnOnce(&mut SpoolOptions),
+) -> WebhookSink {
+    let mut options = options(url, &place.spool());
+    change(&mut options.spool);
+    WebhookSink::new(&options).unwrap()
+}
+
+/// A sink without a receiver, which gives up at once at shutdown.
+pub(crate) fn unsent(place: &Place) -> WebhookSink {
+    sink_with(url_of_nobody(), place, |spool| spool.shutdown = Duration::ZERO)
 }
 
 /// A directory for a spool, which isn't there yet.
@@ -239,11 +257,10 @@ pub(crate) fn troubles_to_the_end(sink: &mut WebhookSink, signals: &[Arc<Signal>
 
 /// Leaves events in the spool, as a run without a receiver does.
 pub(crate) fn leave_in_spool(place: &Place, signals: &[Arc<Signal>]) {
-    let options = WebhookOptions { shutdown: Duration::ZERO, ..options(url_of_nobody(), &place.spool()) };
-    let mut sink = WebhookSink::new(&options).unwrap();
+    let mut sink = unsent(place);
     let _ = sink.take(signals);
     let error = sink.finish().unwrap_err();
     assert_eq!(error.lost, 0);
-    let expected = format!("{} events wait in {}", signals.len(), place.spool().display());
+    let expected = format!("{} events wait in {}", sink.figures().pending(), place.spool().display());
     assert!(error.message.contains(&expected), "{}", error.message);
 }

@@ -1,15 +1,14 @@
 //! One request to the receiver, and the meaning of its response. What is retried, and when, is left to the
-//! sender.
+//! spool.
 
-use super::backoff::retry_after;
 use super::options::{Endpoint, WebhookError, WebhookOptions};
-use super::segment::Part;
+use crate::sink::spool::{Deliver, Delivery, Part, retry_after};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use ureq::http::Response;
 use ureq::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
-use ureq::http::{Response, StatusCode};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
 use ureq::{Agent, Body};
 
@@ -26,18 +25,6 @@ const USER_AGENT: &str = concat!("wiretape/", env!("CARGO_PKG_VERSION"));
 pub(super) struct Client {
     agent: Agent,
     endpoint: Endpoint,
-}
-
-/// The meaning of a response.
-pub(super) enum Answer {
-    Delivered,
-    TooLarge,
-    Rejected(StatusCode),
-    /// Not delivered, but a later attempt may succeed.
-    Retry {
-        reason: String,
-        after: Option<Duration>,
-    },
 }
 
 impl Client {
@@ -57,32 +44,34 @@ impl Client {
         }
         Ok(Client { agent: config.build().new_agent(), endpoint })
     }
+}
 
+impl Deliver for Client {
     /// The part of the URL that may be shown: scheme, host and port.
-    pub(super) fn origin(&self) -> &str {
+    fn destination(&self) -> &str {
         &self.endpoint.origin
     }
 
-    pub(super) fn post(&self, part: &Part, timeout: Duration) -> Answer {
+    fn deliver(&mut self, part: &Part, timeout: Duration) -> Delivery {
         let mut request = self
             .agent
             .post(&self.endpoint.uri)
             .header(CONTENT_TYPE, "application/x-ndjson")
             .header(CONTENT_ENCODING, "gzip")
-            .header("Idempotency-Key", &part.key);
+            .header("Idempotency-Key", part.token());
         if let Some(authorization) = &self.endpoint.authorization {
             request = request.header(AUTHORIZATION, authorization);
         }
-        match request.config().timeout_global(Some(timeout)).build().send(&part.body[..]) {
+        match request.config().timeout_global(Some(timeout)).build().send(part.gzipped()) {
             Ok(response) => answer(response),
             // After a timeout the batch may have arrived. It is sent again all the same: at least once, with
             // the same key.
-            Err(error) => Answer::Retry { reason: describe(&error), after: None },
+            Err(error) => Delivery::Retry { reason: describe(&error), after: None },
         }
     }
 }
 
-fn answer(mut response: Response<Body>) -> Answer {
+fn answer(mut response: Response<Body>) -> Delivery {
     let status = response.status();
     let after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let after = after.and_then(|value| retry_after(value, SystemTime::now()));
@@ -90,14 +79,14 @@ fn answer(mut response: Response<Body>) -> Answer {
     // connection.
     let _ = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec();
     match status.as_u16() {
-        200..=299 => Answer::Delivered,
-        413 => Answer::TooLarge,
+        200..=299 => Delivery::Accepted,
+        413 => Delivery::TooLarge,
         // 401 and 403 are retried, because an expired token will be replaced, and events must not be dropped
         // until then.
         401 | 403 | 408 | 425 | 429 | 500..=599 => {
-            Answer::Retry { reason: format!("it answers {status}"), after }
+            Delivery::Retry { reason: format!("it answers {status}"), after }
         }
-        _ => Answer::Rejected(status),
+        _ => Delivery::Rejected(status.to_string()),
     }
 }
 

@@ -1,9 +1,9 @@
 //! The user's settings and their validation.
 
+use crate::sink::spool::{SpoolError, SpoolOptions};
 use std::fmt;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 use ureq::http::{HeaderValue, Uri};
 
 /// Where events are sent, and how. [`new`](Self::new) has the defaults.
@@ -15,43 +15,14 @@ pub struct WebhookOptions {
     pub token: Option<Secret>,
     /// A PEM file with the CA certificates to trust instead of the system's.
     pub ca_file: Option<PathBuf>,
-    /// A batch is sealed when it has this many events,
-    pub batch_events: u64,
-    /// or when another event would make it longer than this, in bytes before compression,
-    pub batch_bytes: u64,
-    /// or when its first event is this old.
-    pub batch_time: Duration,
-    /// The timeout of one attempt, from connecting to the end of the response.
-    pub timeout: Duration,
-    /// The longest first pause after a failure. The pause itself is random.
-    pub backoff_base: Duration,
-    /// The limit up to which the longest pause doubles with each further failure.
-    pub backoff_cap: Duration,
-    /// The spool's directory, where sealed batches wait. Created if it doesn't exist.
-    pub spool_dir: PathBuf,
-    /// The size limit of the spool, counted in blocks of 4 KiB. Beyond it, the oldest batches are dropped.
-    pub spool_bytes: u64,
-    /// How long to keep sending at shutdown. What remains is sent at the next start.
-    pub shutdown: Duration,
+    /// Where unsent events wait, and when they are sent.
+    pub spool: SpoolOptions,
 }
 
 impl WebhookOptions {
-    /// The default settings for this URL and spool.
-    pub fn new(url: impl Into<String>, spool_dir: impl Into<PathBuf>) -> Self {
-        WebhookOptions {
-            url: url.into(),
-            token: None,
-            ca_file: None,
-            batch_events: 500,
-            batch_bytes: 1 << 20,
-            batch_time: Duration::from_secs(5),
-            timeout: Duration::from_secs(10),
-            backoff_base: Duration::from_secs(1),
-            backoff_cap: Duration::from_secs(60),
-            spool_dir: spool_dir.into(),
-            spool_bytes: 64 << 20,
-            shutdown: Duration::from_secs(10),
-        }
+    /// The default settings for this URL, and for a spool in this directory.
+    pub fn new(url: impl Into<String>, spool: impl Into<PathBuf>) -> Self {
+        WebhookOptions { url: url.into(), token: None, ca_file: None, spool: SpoolOptions::new(spool) }
     }
 
     /// Checks the URL and the token, without touching the network or the disk.
@@ -79,15 +50,7 @@ impl fmt::Debug for WebhookOptions {
             .field("url", &origin)
             .field("token", &self.token)
             .field("ca_file", &self.ca_file)
-            .field("batch_events", &self.batch_events)
-            .field("batch_bytes", &self.batch_bytes)
-            .field("batch_time", &self.batch_time)
-            .field("timeout", &self.timeout)
-            .field("backoff_base", &self.backoff_base)
-            .field("backoff_cap", &self.backoff_cap)
-            .field("spool_dir", &self.spool_dir)
-            .field("spool_bytes", &self.spool_bytes)
-            .field("shutdown", &self.shutdown)
+            .field("spool", &self.spool)
             .finish()
     }
 }
@@ -155,23 +118,9 @@ pub enum WebhookError {
         /// The error of the file system, or that it isn't PEM.
         source: std::io::Error,
     },
-    /// The spool's directory can't be created, locked or listed.
-    #[error("the webhook's spool {} can't be used", path.display())]
-    Spool {
-        /// The directory that failed.
-        path: PathBuf,
-        /// The error of the file system.
-        source: std::io::Error,
-    },
-    /// The operating system refused to start the sender's thread.
-    #[error("the webhook's thread can't be started")]
-    Thread(#[source] std::io::Error),
-}
-
-impl WebhookError {
-    pub(super) fn spool(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
-        move |source| WebhookError::Spool { path: path.to_owned(), source }
-    }
+    /// The spool can't be used.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
 }
 
 /// A validated URL and token.

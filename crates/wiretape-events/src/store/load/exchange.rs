@@ -25,7 +25,7 @@ pub(super) struct OpenExchange {
 /// How much of a response was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Response {
-    /// More may follow.
+    /// More of the body may follow.
     Partial,
     /// The whole body was read.
     Whole,

@@ -74,7 +74,7 @@ impl Exchanges {
         }
     }
 
-    /// Reads a message.
+    /// Adds a message line to the exchange that carried it.
     pub(super) fn message(
         &mut self,
         note: &ExchangeNote<'_>,

@@ -15,7 +15,7 @@ pub(super) struct Timeline {
 pub(super) struct Tick {
     /// Microseconds since the recording began.
     pub(super) us: u64,
-    /// Milliseconds since 1970.
+    /// The wall clock, in milliseconds since 1970.
     pub(super) wall_ms: i64,
     /// Whether the line has a time of its own.
     pub(super) source: Source,

@@ -23,7 +23,7 @@ pub struct CallRecord {
     pub server: String,
     /// The name of the proxy's listener; `None` over stdio.
     pub listener: Option<String>,
-    /// `http` or `stdio`.
+    /// The transport: `http` or `stdio`.
     pub transport: String,
     /// `mcp`, `batch` or `http`.
     pub kind: String,
@@ -38,7 +38,7 @@ pub struct CallRecord {
     /// The JSON-RPC id as text; empty, and `null` in JSON, if there is none.
     #[serde(serialize_with = "super::text_or_null")]
     pub request_id: String,
-    /// How it ended.
+    /// The outcome of the call.
     #[serde(serialize_with = "by_name")]
     pub status: Outcome,
     /// The JSON-RPC error code, if the answer is an error.

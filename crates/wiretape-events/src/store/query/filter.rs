@@ -24,7 +24,7 @@ pub struct Filter {
     pub session: Option<String>,
     /// Calls that ended in one of these ways; empty matches all.
     pub statuses: Vec<Outcome>,
-    /// Only failed calls.
+    /// Only calls whose outcome counts as an error.
     pub errors_only: bool,
     /// Calls of this kind.
     pub kind: Option<Kind>,

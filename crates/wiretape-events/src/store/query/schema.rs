@@ -69,7 +69,7 @@ pub struct SchemaChangeRecord {
 pub struct UnusedTool {
     /// The server's URL without a path, or the label of its recording.
     pub server: String,
-    /// The tool's name.
+    /// The name of the tool, as the server listed it.
     pub tool: String,
     /// When it was first seen, in milliseconds since 1970.
     #[serde(serialize_with = "super::iso")]

@@ -20,7 +20,7 @@ pub struct SessionRecord {
     pub server: String,
     /// The name of the proxy's listener; `None` over stdio.
     pub listener: Option<String>,
-    /// `http` or `stdio`.
+    /// The transport: `http` or `stdio`.
     pub transport: String,
     /// The client's name, from its introduction.
     pub client_name: Option<String>,
@@ -61,7 +61,7 @@ pub struct SessionRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionCalls {
-    /// The session itself.
+    /// The session's own row.
     pub session: SessionRecord,
     /// Its calls, in the order in which they began.
     pub calls: Vec<CallRecord>,
@@ -133,7 +133,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
         errors: count(row, 15)?,
         row: row.get(16)?,
         rows: (row.get(17)?, row.get(18)?),
-        // A session that is used after its end goes on, however it ended then.
+        // A session that is used after its end continues, however it ended then.
         crash: row.get(19)?,
     })
 }

@@ -44,15 +44,15 @@ pub struct StatsRecord {
     pub counts: CallCounts,
     /// The number of calls that were answered and have a duration.
     pub measured: u64,
-    /// The median latency.
+    /// The median latency in microseconds, by nearest rank.
     pub p50_us: Option<u64>,
     /// The 95th percentile of the latency.
     pub p95_us: Option<u64>,
     /// The 99th percentile of the latency.
     pub p99_us: Option<u64>,
-    /// The mean latency.
+    /// The mean latency in microseconds.
     pub mean_us: Option<u64>,
-    /// The longest latency.
+    /// The longest latency in microseconds.
     pub max_us: Option<u64>,
     /// The total length of all requests, in bytes.
     pub request_bytes: u64,

@@ -1,9 +1,9 @@
-//! Events that are not sealed yet, in memory.
+//! The events of the open segment, in memory.
 
 use crate::event::EventId;
 use std::time::{Duration, Instant};
 
-/// The open batch: NDJSON, and the id and arrival of its first event.
+/// The open segment's content: NDJSON, and the id and arrival of its first event.
 pub(super) struct Batch {
     max_events: u64,
     max_bytes: u64,

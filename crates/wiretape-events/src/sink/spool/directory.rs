@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! SPOOL/lock               held by the process that owns the directory
-//! SPOOL/*.ndjson.gz        its segments
+//! SPOOL/*.ndjson.gz        its sealed segments
+//! SPOOL/*.open             its open segment, or one that a killed process has left
 //! SPOOL/*.torn             segments that were damaged
 //! SPOOL/extra-1/…          the same for a second process, and so on
 //! ```
@@ -10,7 +11,7 @@
 //! Lock files are never removed: another process may have the file open already, and would then lock a file
 //! that the next process can't see.
 
-use super::segment::SegmentName;
+use super::segment::{OpenName, SegmentName, complete_lines, pack};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -35,8 +36,26 @@ pub(super) struct Directory {
 pub(super) struct Contents {
     /// In the order in which they were sealed, with the length of each file in bytes.
     pub(super) segments: Vec<(SegmentName, u64)>,
+    /// Segments that a killed process has left open.
+    pub(super) open: Vec<OpenName>,
     /// Files that Wiretape did not write, which are never touched.
     pub(super) foreign: Vec<PathBuf>,
+}
+
+impl Contents {
+    /// The highest number of a segment.
+    pub(super) fn last_number(&self) -> Option<u64> {
+        let sealed = self.segments.iter().map(|(name, _)| name.number);
+        sealed.chain(self.open.iter().map(|name| name.number)).max()
+    }
+}
+
+/// What was found in a segment that a killed process has left open.
+pub(super) struct RecoveredSegment {
+    /// The segment that it was sealed as, and the length of that in bytes; `None` if it has no complete event.
+    pub(super) sealed: Option<(SegmentName, u64)>,
+    /// Whether its last event was cut off.
+    pub(super) is_torn: bool,
 }
 
 impl Directory {
@@ -90,17 +109,22 @@ impl Directory {
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
             let path = entry.path();
-            let name = entry.file_name().to_str().and_then(SegmentName::parse);
-            match name {
-                Some(name) if entry.file_type()?.is_file() => {
-                    contents.segments.push((name, entry.metadata()?.len()));
-                }
+            let is_file = entry.file_type()?.is_file();
+            let file_name = entry.file_name();
+            let file_name = file_name.to_str().filter(|_| is_file).unwrap_or_default();
+            if let Some(open) = OpenName::parse(file_name) {
+                contents.open.push(open);
+                continue;
+            }
+            match SegmentName::parse(file_name) {
+                Some(name) => contents.segments.push((name, entry.metadata()?.len())),
                 _ if is_temporary(&path) => fs::remove_file(&path)?,
                 _ if is_ours(&entry) => {}
                 _ => contents.foreign.push(path),
             }
         }
         contents.segments.sort_by_key(|(name, _)| name.number);
+        contents.open.sort_by_key(|name| name.number);
         contents.foreign.sort();
         Ok(contents)
     }
@@ -125,16 +149,39 @@ impl Directory {
         written
     }
 
+    /// Creates the file of an open segment.
+    pub(super) fn create_open(&self, name: OpenName) -> io::Result<File> {
+        private::options().write(true).create(true).truncate(true).open(self.path.join(name.to_string()))
+    }
+
+    /// Seals a segment that a killed process has left open. Its name and token are those that it would have got from
+    /// that process.
+    pub(super) fn recover(&self, name: OpenName) -> io::Result<RecoveredSegment> {
+        let content = fs::read(self.path.join(name.to_string()))?;
+        let (lines, events) = complete_lines(&content);
+        let is_torn = lines.len() < content.len();
+        let mut sealed = None;
+        if events > 0 {
+            let (segment, body) = (name.sealed(events), pack(lines));
+            self.write(segment, &body)?;
+            sealed = Some((segment, body.len() as u64));
+        }
+        self.remove_open(name)?;
+        Ok(RecoveredSegment { sealed, is_torn })
+    }
+
+    /// Removes the file of an open segment that was sealed or given up.
+    pub(super) fn remove_open(&self, name: OpenName) -> io::Result<()> {
+        remove_if_there(&self.path.join(name.to_string()))
+    }
+
     pub(super) fn read(&self, name: SegmentName) -> io::Result<Vec<u8>> {
         fs::read(self.file(name))
     }
 
     /// Removes a segment's file. It is fine if a person has already removed it.
     pub(super) fn remove(&self, name: SegmentName) -> io::Result<()> {
-        match fs::remove_file(self.file(name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        remove_if_there(&self.file(name))
     }
 
     /// Renames a damaged segment so that it is kept for inspection but not read again.
@@ -151,6 +198,13 @@ impl Directory {
 
     pub(super) fn file(&self, name: SegmentName) -> PathBuf {
         self.path.join(name.to_string())
+    }
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -53,8 +53,8 @@ fn random_fraction() -> f64 {
     }
 }
 
-/// Parses `Retry-After`: seconds or a date (RFC 9110, section 10.2.3).
-pub(super) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
+/// Parses `Retry-After`: seconds or a date (RFC 9110, section 10.2.3). At most five minutes.
+pub fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     let wait = match value.parse::<u64>() {
         Ok(seconds) => Duration::from_secs(seconds),

@@ -1,34 +1,34 @@
-//! The sender's thread: takes segments from the spool in order, posts them, and decides by the response what
-//! happens to them.
+//! The sender's thread: takes segments from the queue in order, delivers them, and decides by the answer what happens
+//! to them.
 
 use super::backoff::Backoff;
-use super::client::{Answer, Client};
-use super::options::WebhookOptions;
+use super::deliver::{Deliver, Delivery};
+use super::options::SpoolOptions;
+use super::queue::{Pause, SpoolQueue};
 use super::segment::{Part, SegmentName};
-use super::spool::{Pause, Spool};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) struct Sender {
-    spool: Arc<Spool>,
-    client: Client,
+    queue: Arc<SpoolQueue>,
+    deliver: Box<dyn Deliver>,
     backoff: Backoff,
     timeout: Duration,
     is_last_effort: bool,
 }
 
 impl Sender {
-    pub(super) fn new(spool: Arc<Spool>, client: Client, options: &WebhookOptions) -> Self {
+    pub(super) fn new(queue: Arc<SpoolQueue>, deliver: Box<dyn Deliver>, options: &SpoolOptions) -> Self {
         let backoff = Backoff::new(options.backoff_base, options.backoff_cap);
-        Sender { spool, client, backoff, timeout: options.timeout, is_last_effort: false }
+        Sender { queue, deliver, backoff, timeout: options.timeout, is_last_effort: false }
     }
 
     /// Sends segments in order until the spool is stopped.
     pub(super) fn run(mut self) {
-        let _ended = EndGuard(Arc::clone(&self.spool));
-        while let Some(name) = self.spool.next() {
-            if let Some(part) = self.spool.read(name) {
+        let _ended = EndGuard(Arc::clone(&self.queue));
+        while let Some(name) = self.queue.next() {
+            if let Some(part) = self.queue.read(name) {
                 self.send(name, part);
             }
         }
@@ -41,13 +41,13 @@ impl Sender {
         while let Some(part) = parts.pop_front() {
             // Asked before every attempt: the segment may have been dropped to make room, or the shutdown's
             // time may be over.
-            let Some(timeout) = self.spool.begin_attempt(name, self.timeout) else { return };
-            match self.client.post(&part, timeout) {
-                Answer::Delivered => {
+            let Some(timeout) = self.queue.begin_attempt(name, self.timeout) else { return };
+            match self.deliver.deliver(&part, timeout) {
+                Delivery::Accepted => {
                     self.backoff.reset();
-                    self.spool.delivered(name, part.events);
+                    self.queue.delivered(name, part.events());
                 }
-                Answer::TooLarge => match part.halves() {
+                Delivery::TooLarge => match part.halves() {
                     // The order of events is kept: the first half goes next, then the second, then the rest.
                     Some([first, second]) => {
                         parts.push_front(second);
@@ -55,23 +55,23 @@ impl Sender {
                     }
                     None => self.reject(name, &part, "413 Payload Too Large for a single event"),
                 },
-                Answer::Rejected(status) => self.reject(name, &part, &status.to_string()),
-                Answer::Retry { reason, after } => {
+                Delivery::Rejected(status) => self.reject(name, &part, &status),
+                Delivery::Retry { reason, after } => {
                     parts.push_front(part);
                     self.pause(name, &reason, after);
                 }
             }
         }
-        self.spool.done(name);
+        self.queue.done(name);
     }
 
     fn reject(&mut self, name: SegmentName, part: &Part, status: &str) {
         // A rejection is an answer: the receiver is up, so the next segment needs no pause.
         self.backoff.reset();
-        self.spool.rejected(name, part.events, || {
+        self.queue.rejected(name, part.events(), || {
             format!(
                 "{} answers {status}: what it refuses so is not sent again and is lost",
-                self.client.origin()
+                self.deliver.destination()
             )
         });
     }
@@ -79,7 +79,7 @@ impl Sender {
     fn pause(&mut self, name: SegmentName, reason: &str, after: Option<Duration>) {
         // At shutdown the backoff starts over: after long failures, its pauses would use up the little time
         // that is left.
-        if !self.is_last_effort && self.spool.is_stopping() {
+        if !self.is_last_effort && self.queue.is_stopping() {
             self.is_last_effort = true;
             self.backoff.reset();
         }
@@ -90,8 +90,8 @@ impl Sender {
             Some(asked) => Pause::Asked(asked.max(backoff)),
             None => Pause::Backoff(backoff),
         };
-        self.spool.pause(name, pause, || {
-            let (origin, place) = (self.client.origin(), self.spool.place());
+        self.queue.pause(name, pause, || {
+            let (origin, place) = (self.deliver.destination(), self.queue.place());
             format!("events can't be sent to {origin}: {reason}; they wait in {place}, and it is tried again")
         });
     }
@@ -99,7 +99,7 @@ impl Sender {
 
 /// Reports the end of the thread when dropped, even if it panics. Otherwise shutdown would wait for a dead
 /// thread.
-struct EndGuard(Arc<Spool>);
+struct EndGuard(Arc<SpoolQueue>);
 
 impl Drop for EndGuard {
     fn drop(&mut self) {

@@ -1,6 +1,7 @@
-//! A sealed batch: the name and content of its file.
+//! A segment: the names of its file while it is open and when it is sealed, and the content of a sealed one.
 //!
-//! The name carries everything the queue needs, so that a restart lists the directory and reads no file.
+//! The name of a sealed one carries everything the queue needs, so that a restart lists the directory and reads none
+//! of them.
 
 use crate::event::EventId;
 use flate2::Compression;
@@ -10,6 +11,7 @@ use std::fmt;
 use std::io::{self, Read, Write};
 
 const ENDING: &str = ".ndjson.gz";
+const OPEN_ENDING: &str = ".open";
 
 /// The name of a segment's file: its position in the queue, its number of events, and the id of the first
 /// one.
@@ -40,19 +42,67 @@ impl fmt::Display for SegmentName {
     }
 }
 
+/// The name of an open segment's file: what of the sealed one's name is known before its last event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OpenName {
+    pub(super) number: u64,
+    pub(super) first: EventId,
+}
+
+impl OpenName {
+    /// `None` if Wiretape did not write this name.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (number, first) = text.strip_suffix(OPEN_ENDING)?.split_once('-')?;
+        let number = u64::from_str_radix(number, 16).ok()?;
+        let name = OpenName { number, first: EventId::parse(first)? };
+        (name.to_string() == text).then_some(name)
+    }
+
+    /// The name of the sealed segment.
+    pub(super) fn sealed(self, events: u64) -> SegmentName {
+        SegmentName { number: self.number, events, first: self.first }
+    }
+}
+
+impl fmt::Display for OpenName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}-{}{OPEN_ENDING}", self.number, self.first)
+    }
+}
+
 /// The payload of one request: a segment, or a part of one that was too large for the receiver.
-pub(super) struct Part {
-    /// The idempotency key: the same for every attempt, also after a restart.
-    pub(super) key: String,
-    pub(super) events: u64,
-    pub(super) body: Vec<u8>,
+pub struct Part {
+    token: String,
+    events: u64,
+    body: Vec<u8>,
 }
 
 impl Part {
+    /// The idempotency token: the same for every attempt, also after a restart.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// The number of events.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The events as gzipped NDJSON, one per line.
+    pub fn gzipped(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// The events as NDJSON, for destinations that take another format or compression. An error if the file is
+    /// damaged, which was checked when it was read.
+    pub fn lines(&self) -> io::Result<Vec<u8>> {
+        unpack(&self.body)
+    }
+
     /// A whole segment; `None` if the file is damaged: truncated, a wrong checksum, or another number of
     /// lines than its name says.
     pub(super) fn whole(name: SegmentName, body: Vec<u8>) -> Option<Self> {
-        let part = Part { key: format!("{}-{}", name.first, name.events), events: name.events, body };
+        let part = Part { token: format!("{}-{}", name.first, name.events), events: name.events, body };
         (count_lines(&part.body).ok()? == part.events).then_some(part)
     }
 
@@ -62,12 +112,12 @@ impl Part {
         if half == 0 {
             return None;
         }
-        let lines = unpack(&self.body).ok()?;
+        let lines = self.lines().ok()?;
         let (first, second) = lines.split_at(end_of_line(&lines, half));
         let part = |number, events, lines| {
             let body = pack(lines);
-            // Derived from the whole's key, so that the same halves have the same keys after a restart.
-            Part { key: format!("{}.{number}", self.key), events, body }
+            // Derived from the whole's token, so that the same halves have the same tokens after a restart.
+            Part { token: format!("{}.{number}", self.token), events, body }
         };
         Some([part(1, half, first), part(2, self.events - half, second)])
     }
@@ -85,6 +135,13 @@ fn unpack(body: &[u8]) -> io::Result<Vec<u8>> {
     let mut lines = Vec::new();
     MultiGzDecoder::new(body).read_to_end(&mut lines)?;
     Ok(lines)
+}
+
+/// The complete lines at the beginning of an open segment, and their number: a process that is killed while it writes
+/// leaves a last line without its end.
+pub(super) fn complete_lines(lines: &[u8]) -> (&[u8], u64) {
+    let end = memchr::memrchr(b'\n', lines).map_or(0, |at| at + 1);
+    (&lines[..end], memchr::memchr_iter(b'\n', lines).count() as u64)
 }
 
 /// Counts the lines without keeping them. Reads to the end, where gzip has its checksum.
@@ -124,6 +181,26 @@ mod tests {
     }
 
     #[test]
+    fn an_open_name_is_parsed_as_it_was_written() {
+        let open = OpenName { number: 12, first: EventIds::new().next() };
+        assert_eq!(OpenName::parse(&open.to_string()), Some(open));
+        assert_eq!(SegmentName::parse(&open.to_string()), None);
+        assert_eq!(OpenName::parse(&open.sealed(1).to_string()), None);
+    }
+
+    #[test]
+    fn a_line_without_its_end_is_not_complete() {
+        let check = |text: &str, expected: (&str, u64)| {
+            let (lines, number) = complete_lines(text.as_bytes());
+            assert_eq!((lines, number), (expected.0.as_bytes(), expected.1), "{text:?}");
+        };
+        check("", ("", 0));
+        check("{}", ("", 0));
+        check("{}\n", ("{}\n", 1));
+        check("1\n2\n3", ("1\n2\n", 2));
+    }
+
+    #[test]
     fn names_of_others_are_none_of_ours() {
         let good = name(1).to_string();
         let upper = good.replacen("000c", "000C", 1);
@@ -153,12 +230,12 @@ mod tests {
     }
 
     #[test]
-    fn halves_have_everything_once_and_keys_of_their_own() {
+    fn halves_have_everything_once_and_tokens_of_their_own() {
         let whole = Part::whole(name(3), pack(b"1\n2\n3\n")).unwrap();
         let [first, second] = whole.halves().unwrap();
         assert_eq!((unpack(&first.body).unwrap(), first.events), (b"1\n".to_vec(), 1));
         assert_eq!((unpack(&second.body).unwrap(), second.events), (b"2\n3\n".to_vec(), 2));
-        assert!(first.key != second.key && first.key != whole.key);
+        assert!(first.token != second.token && first.token != whole.token);
         assert!(first.halves().is_none());
     }
 }

@@ -49,7 +49,7 @@ impl Troubles {
         }
     }
 
-    /// The receiver can't be reached, or asks to retry later.
+    /// The destination can't be reached, or asks to retry later.
     pub(super) fn failing(&mut self, message: impl FnOnce() -> String) {
         if !std::mem::replace(&mut self.failing, true) {
             self.report(message(), 0);
@@ -64,7 +64,7 @@ impl Troubles {
         }
     }
 
-    /// The receiver rejected events for good.
+    /// The destination rejected events for good.
     pub(super) fn rejected(&mut self, lost: u64, message: impl FnOnce() -> String) {
         self.failing = false;
         self.lost += lost;
@@ -81,7 +81,7 @@ impl Troubles {
         }
     }
 
-    /// The receiver accepted events, so it neither fails nor rejects everything.
+    /// The destination accepted events, so it neither fails nor rejects everything.
     pub(super) fn delivered(&mut self) {
         self.failing = false;
         let lost = self.rejected.end();

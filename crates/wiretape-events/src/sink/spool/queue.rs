@@ -1,14 +1,16 @@
-//! The queue of segments, shared by the sink's thread, which seals, and the sender's thread, which sends.
+//! The queue of sealed segments, shared by the sink's thread, which seals, and the sender's thread, which sends.
 //!
-//! One mutex guards the queue and the warnings. It is never held during a request, so a slow receiver doesn't
+//! One mutex guards the queue and the warnings. It is never held during a request, so a slow destination doesn't
 //! block the sink.
 
 use super::backoff::deadline_after;
 use super::batch::Batch;
 use super::directory::{Contents, Directory};
-use super::options::{WebhookError, WebhookOptions};
-use super::segment::{Part, SegmentName, pack};
+use super::open_file::OpenFile;
+use super::options::{SpoolError, SpoolOptions};
+use super::segment::{OpenName, Part, SegmentName, pack};
 use super::trouble::Troubles;
+use crate::event::EventId;
 use crate::sink::SinkError;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
@@ -22,21 +24,21 @@ use std::time::{Duration, Instant};
 /// size on disk.
 const BLOCK: u64 = 4096;
 
-/// The counters of a webhook. Lock-free, so they can be read at any time.
+/// The counters of a spool. Lock-free, so they can be read at any time.
 #[derive(Debug, Default)]
-pub struct WebhookFigures {
+pub struct SpoolFigures {
     pending: AtomicU64,
     delivered: AtomicU64,
     lost: AtomicU64,
 }
 
-impl WebhookFigures {
-    /// Events in the spool, not counting the open batch.
+impl SpoolFigures {
+    /// Events in sealed segments.
     pub fn pending(&self) -> u64 {
         self.pending.load(Ordering::Relaxed)
     }
 
-    /// Events that the receiver has accepted since the start.
+    /// Events that the destination has accepted since the start.
     pub fn delivered(&self) -> u64 {
         self.delivered.load(Ordering::Relaxed)
     }
@@ -47,10 +49,10 @@ impl WebhookFigures {
     }
 }
 
-pub(super) struct Spool {
+pub(super) struct SpoolQueue {
     directory: Directory,
     limit: u64,
-    figures: Arc<WebhookFigures>,
+    figures: Arc<SpoolFigures>,
     state: Mutex<SpoolState>,
     /// Notified about a new segment, a request to stop, and the sender's end.
     changed: Condvar,
@@ -83,33 +85,34 @@ enum Stop {
 /// The reason for the pause before the next attempt.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// The receiver sent `Retry-After`, which is respected even during shutdown.
+    /// The destination asked for it, which is respected even during shutdown.
     Asked(Duration),
-    /// The receiver failed. A shutdown interrupts this pause once, for a last attempt.
+    /// The destination failed. A shutdown interrupts this pause once, for a last attempt.
     Backoff(Duration),
 }
 
-impl Spool {
+impl SpoolQueue {
     /// Opens the spool, and queues the segments that are already in it.
-    pub(super) fn open(options: &WebhookOptions) -> Result<Self, WebhookError> {
-        let root = &options.spool_dir;
-        let directory = Directory::open(root).map_err(WebhookError::spool(root))?;
-        let contents = directory.contents().map_err(WebhookError::spool(directory.path()))?;
+    pub(super) fn open(options: &SpoolOptions) -> Result<Self, SpoolError> {
+        let root = &options.directory;
+        let directory = Directory::open(root).map_err(SpoolError::directory(root))?;
+        let contents = directory.contents().map_err(SpoolError::directory(directory.path()))?;
         let state = SpoolState {
             waiting: VecDeque::new(),
             bytes: 0,
-            next_number: contents.segments.last().map_or(0, |(name, _)| name.number.saturating_add(1)),
+            next_number: contents.last_number().map_or(0, |number| number.saturating_add(1)),
             stop: Stop::No,
             sender_ended: false,
             troubles: Troubles::default(),
         };
-        let spool = Spool {
+        let spool = SpoolQueue {
             directory,
-            limit: options.spool_bytes,
+            limit: options.max_bytes,
             figures: Arc::default(),
             state: Mutex::new(state),
             changed: Condvar::new(),
         };
+        let contents = spool.recover(&spool.directory, contents);
         spool.take_over(contents);
         // Not fatal: this process can still spool and send its own events.
         if let Err(error) = spool.adopt_orphans(root) {
@@ -118,6 +121,41 @@ impl Spool {
             spool.state.lock().troubles.report(message, 0);
         }
         Ok(spool)
+    }
+
+    /// Seals the segments that a killed process has left open. One that can't be read or sealed now, as on a full
+    /// disk, stays for the next start.
+    fn recover(&self, directory: &Directory, mut contents: Contents) -> Contents {
+        for name in std::mem::take(&mut contents.open) {
+            if contents.segments.iter().any(|(sealed, _)| sealed.number == name.number) {
+                // Killed between sealing and removing: the sealed one has all of it.
+                let _ = directory.remove_open(name);
+                continue;
+            }
+            match directory.recover(name) {
+                Ok(recovered) => {
+                    if recovered.is_torn {
+                        self.report_torn(directory);
+                    }
+                    contents.segments.extend(recovered.sealed);
+                }
+                Err(error) => {
+                    let place = directory.path().display();
+                    let message =
+                        format!("events of a killed process in {place} can't be recovered: {error}");
+                    self.state.lock().troubles.report(message, 0);
+                }
+            }
+        }
+        contents.segments.sort_by_key(|(name, _)| name.number);
+        contents
+    }
+
+    fn report_torn(&self, directory: &Directory) {
+        let place = directory.path().display();
+        let message = format!("an event in {place} was cut off when its process was killed");
+        self.count_lost(1);
+        self.state.lock().troubles.report(message, 1);
     }
 
     fn take_over(&self, contents: Contents) {
@@ -132,10 +170,10 @@ impl Spool {
 
     fn adopt_orphans(&self, root: &std::path::Path) -> io::Result<()> {
         for orphan in Directory::orphans(root)? {
-            let contents = orphan.contents()?;
-            let mut adopted = Contents { segments: Vec::new(), foreign: contents.foreign };
+            let contents = self.recover(&orphan, orphan.contents()?);
+            let mut adopted = Contents { foreign: contents.foreign, ..Contents::default() };
             for (old, bytes) in contents.segments {
-                // Renumbered, because numbers are unique only within a directory. The key for the receiver
+                // Renumbered, because numbers are unique only within a directory. The token
                 // doesn't depend on them.
                 let new = SegmentName { number: self.next_number(), ..old };
                 self.directory.adopt(&orphan, old, new)?;
@@ -146,7 +184,7 @@ impl Spool {
         Ok(())
     }
 
-    pub(super) fn figures(&self) -> &Arc<WebhookFigures> {
+    pub(super) fn figures(&self) -> &Arc<SpoolFigures> {
         &self.figures
     }
 
@@ -155,19 +193,39 @@ impl Spool {
         self.directory.path().display().to_string()
     }
 
-    /// Writes a batch to disk and queues it. After `Ok`, it survives the end of the process.
-    pub(super) fn add(&self, batch: &Batch) -> io::Result<()> {
+    /// Creates the file for an open segment that begins with this event.
+    pub(super) fn create_open(&self, first: EventId) -> io::Result<OpenFile> {
+        let name = OpenName { number: self.next_number(), first };
+        Ok(OpenFile::new(name, self.directory.create_open(name)?))
+    }
+
+    /// Seals a batch and queues it. `open` is the file that has it already, if any: it is no longer needed.
+    pub(super) fn add(&self, batch: &Batch, open: Option<OpenName>) -> io::Result<()> {
         let Some(first) = batch.first() else { return Ok(()) };
         let body = pack(batch.lines());
-        let name = SegmentName { number: self.next_number(), events: batch.events(), first };
+        let open_name = open.unwrap_or_else(|| OpenName { number: self.next_number(), first });
+        let name = open_name.sealed(batch.events());
         // Written without the lock, so that the sender isn't blocked by a slow disk.
         self.directory.write(name, &body)?;
+        if let Some(open) = open {
+            // Before the sender can know of the sealed one: if it was sent and gone and the open one were still there,
+            // the next start would send it again.
+            self.remove_open(open);
+        }
         let mut state = self.state.lock();
         state.troubles.written();
         self.enqueue(&mut state, name, body.len() as u64);
         drop(state);
         self.changed.notify_all();
         Ok(())
+    }
+
+    /// Removes the file of an open segment.
+    pub(super) fn remove_open(&self, name: OpenName) {
+        if let Err(error) = self.directory.remove_open(name) {
+            let message = format!("{name} in the spool {} can't be removed: {error}", self.place());
+            self.state.lock().troubles.report(message, 0);
+        }
     }
 
     /// Counts a batch that could not be written, and warns.
@@ -287,7 +345,7 @@ impl Spool {
         state.troubles.delivered();
     }
 
-    /// Counts events of a segment that the receiver will never accept.
+    /// Counts events of a segment that the destination will never accept.
     pub(super) fn rejected(&self, name: SegmentName, events: u64, message: impl FnOnce() -> String) {
         let mut state = self.state.lock();
         self.count_lost(events);
