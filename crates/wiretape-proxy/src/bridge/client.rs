@@ -5,10 +5,11 @@
 //! request was sent, which decides whether it may be sent again.
 
 use super::failure::{Failure, Reason};
-use crate::http::body::ProxyBody;
 use crate::http::decode::Decoder;
 use crate::http::headers;
-use crate::http::upstream::{Connector, HttpPreference, SendFailure, Sender, Target};
+use crate::http::relay::body::ProxyBody;
+use crate::http::relay::{Connector, HttpPreference, SendFailure, Sender};
+use crate::http::target::Target;
 use bytes::Bytes;
 use http::{Request, Response, response};
 use http_body_util::BodyExt;

@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_follows_ids_and_honours_retry() {
+    fn a_cursor_follows_ids_and_honors_retry() {
         let mut cursor = Cursor::default();
         assert_eq!((cursor.can_resume(), cursor.delay(0)), (false, DEFAULT_RETRY));
         cursor.advance(&SseEvent { id: Some(b"7".to_vec()), retry: Some(50), ..SseEvent::default() });

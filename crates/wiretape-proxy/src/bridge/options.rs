@@ -1,6 +1,6 @@
 //! The options of the bridge: the server's URL, secret headers, the trace.
 
-use crate::http::upstream::Target;
+use crate::http::target::Target;
 use crate::http::{UpstreamUrl, UrlError};
 use crate::journal::JournalOptions;
 use crate::live::LiveOptions;

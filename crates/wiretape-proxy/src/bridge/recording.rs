@@ -5,7 +5,7 @@
 
 use super::options::{BridgeOptions, Secrets};
 use super::outgoing::ClientLine;
-use crate::http::exchange::{MAX_NOTE, header_pairs, redact_name, redact_target, redacted, version};
+use crate::http::record::exchange::{MAX_NOTE, header_pairs, redact_name, redact_target, redacted, version};
 use crate::journal::{Clock, Journal, Observation};
 use crate::record::RecordOutcome;
 use crate::record::{redacted_label, start_live};

@@ -11,7 +11,7 @@ use super::recording::{Exchange, Recording};
 use super::renewal::{Handshake, PendingInitialize};
 use super::session::{Era, Session};
 use super::streams::{Output, OutputEnd, Signals, input};
-use crate::http::body::ProxyBody;
+use crate::http::relay::body::ProxyBody;
 use crate::record::RecordOutcome;
 use crate::warning::{Warn, Warning};
 use bytes::Bytes;

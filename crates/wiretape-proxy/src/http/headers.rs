@@ -18,7 +18,7 @@ pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id")
 
 /// The HTTP version of one hop, as far as headers depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hop {
+pub(crate) enum Hop {
     /// HTTP/1.x: `Transfer-Encoding` frames the body, and is kept.
     Http1,
     /// HTTP/2, which has its own framing and forbids that header (RFC 9113, section 8.2.2).
@@ -33,7 +33,7 @@ impl From<Version> for Hop {
 
 /// Removes the hop-by-hop headers. `keep_upgrade` keeps `Upgrade` for a request that asks for another protocol, which is
 /// tunnelled.
-pub(super) fn strip_hop(headers: &mut HeaderMap, to: Hop, keep_upgrade: bool) {
+pub(crate) fn strip_hop(headers: &mut HeaderMap, to: Hop, keep_upgrade: bool) {
     // Most heads have none of them, or `connection` alone; one pass over the names is cheaper than seven lookups, each of which
     // hashes a name (`cargo xtask bench --only http`).
     if !headers.keys().any(is_hop_by_hop) {
@@ -86,7 +86,7 @@ fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
 
 /// Whether a request or response switches to another protocol. Not to HTTP/2 (`h2c`): RFC 9113 has removed that upgrade, and
 /// a server that still accepts it would be reached past the recording and past the checks of later requests.
-pub(super) fn wants_upgrade(headers: &HeaderMap) -> bool {
+pub(crate) fn wants_upgrade(headers: &HeaderMap) -> bool {
     headers.contains_key(UPGRADE)
         && named_by_connection(headers).contains(&UPGRADE)
         && !headers.get_all(UPGRADE).iter().any(offers_h2c)
@@ -100,18 +100,18 @@ fn offers_h2c(upgrade: &HeaderValue) -> bool {
 }
 
 /// The approximate size of the headers on the wire, in bytes.
-pub(super) fn size(headers: &HeaderMap) -> usize {
+pub(crate) fn size(headers: &HeaderMap) -> usize {
     const FIELD_OVERHEAD: usize = ": \r\n".len();
     headers.iter().map(|(name, value)| name.as_str().len() + value.len() + FIELD_OVERHEAD).sum()
 }
 
 /// How long an idle connection is kept when the server doesn't send a `Keep-Alive` timeout. Servers in Node and Python close it
 /// after five seconds, most others later; a second less avoids the race.
-pub(super) const DEFAULT_KEEP_ALIVE: Duration = Duration::from_secs(4);
+pub(crate) const DEFAULT_KEEP_ALIVE: Duration = Duration::from_secs(4);
 
 /// How long an idle connection is kept: a second less than the server's `Keep-Alive` timeout, so that a request doesn't meet
 /// a connection that is just being closed.
-pub(super) fn keep_alive(headers: &HeaderMap) -> Duration {
+pub(crate) fn keep_alive(headers: &HeaderMap) -> Duration {
     let parameters = headers.get(KEEP_ALIVE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let timeout = parameters.split(',').find_map(|part| part.trim().strip_prefix("timeout="));
     let seconds = timeout.and_then(|seconds| seconds.parse::<u32>().ok());
@@ -142,12 +142,12 @@ pub(crate) fn session(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The MCP revision in the headers.
-pub(super) fn protocol_version(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn protocol_version(headers: &HeaderMap) -> Option<&str> {
     headers.get("mcp-protocol-version")?.to_str().ok()
 }
 
 /// The user according to the `sub` claim, if the bearer token is a JWT. The claim is not verified here; only the server can.
-pub(super) fn user(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn user(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
     let claims = token.trim().split('.').nth(1).filter(|_| scheme.eq_ignore_ascii_case("bearer"))?;
@@ -157,7 +157,7 @@ pub(super) fn user(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Whether the body is an HTML page.
-pub(super) fn is_html(headers: &HeaderMap) -> bool {
+pub(crate) fn is_html(headers: &HeaderMap) -> bool {
     media_type(headers).is_some_and(|media| media.eq_ignore_ascii_case("text/html"))
 }
 

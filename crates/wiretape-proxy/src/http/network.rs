@@ -1,18 +1,10 @@
-//! Which network an address is in, and which networks a server may be in.
-//!
-//! A request whose target another party has chosen (a client on another machine, a document of a server) must not reach
-//! what only this machine can reach: loopback, private networks, the metadata service of a cloud. A name is judged by the
-//! addresses that it resolves to when a connection is opened, and the connection goes to one of these: a check before that
-//! could be contradicted by a second resolution.
+//! Which network an address is in: this machine's and private ones, or the public one.
 
-use super::upstream::Target;
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The network that an address is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NetworkZone {
+pub(crate) enum NetworkZone {
     /// This machine or a private network.
     Local,
     Public,
@@ -21,7 +13,7 @@ pub(super) enum NetworkZone {
 impl NetworkZone {
     /// The zone of an address; `None` for one that no server should be at: link-local (which includes the metadata services of
     /// clouds), multicast, and ranges that contain other addresses.
-    pub(super) fn of(address: IpAddr) -> Option<Self> {
+    pub(crate) fn of(address: IpAddr) -> Option<Self> {
         match address.to_canonical() {
             IpAddr::V4(address) => of_ipv4(address),
             IpAddr::V6(address) => of_ipv6(address),
@@ -51,65 +43,9 @@ fn of_ipv6(address: Ipv6Addr) -> Option<NetworkZone> {
     (!is_odd && !is_teredo && first != 0).then_some(NetworkZone::Public)
 }
 
-/// The networks in which a target may be.
-#[derive(Debug, Clone)]
-pub(super) enum Reach {
-    /// Any.
-    Anywhere,
-    /// Public ones only.
-    Public,
-    /// Public ones, and local ones if this server is in one itself.
-    As(Arc<Target>),
-}
-
-/// A target is in a network that it may not be in.
-#[derive(Debug, thiserror::Error)]
-#[error("it is on the proxy's own machine or in a private network")]
-pub(super) struct OutOfReach;
-
-impl Reach {
-    /// Whether targets have to be resolved and checked.
-    pub(super) fn is_limited(&self) -> bool {
-        !matches!(self, Reach::Anywhere)
-    }
-
-    /// The addresses of a host that may be connected to; an error if there is none.
-    pub(super) async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        let mut addresses: Vec<SocketAddr> = tokio::net::lookup_host((host, port)).await?.collect();
-        let near_is_fine = match self {
-            Reach::Anywhere => return Ok(addresses),
-            Reach::Public => false,
-            Reach::As(server) => is_near(server).await,
-        };
-        let found = addresses.len();
-        addresses.retain(|address| match NetworkZone::of(address.ip()) {
-            Some(NetworkZone::Public) => true,
-            Some(NetworkZone::Local) => near_is_fine,
-            None => false,
-        });
-        // Without any address, connecting reports that by itself.
-        if addresses.is_empty() && found > 0 { Err(io::Error::other(OutOfReach)) } else { Ok(addresses) }
-    }
-}
-
-/// Whether a server is on this machine or in a private network.
-async fn is_near(server: &Target) -> bool {
-    let (host, port) = server.address();
-    let addresses = tokio::net::lookup_host((host.as_str(), port)).await;
-    addresses
-        .is_ok_and(|mut all| all.any(|address| NetworkZone::of(address.ip()) == Some(NetworkZone::Local)))
-}
-
-/// Whether a connection failed because the target is out of reach.
-pub(super) fn is_out_of_reach(error: &io::Error) -> bool {
-    let error = error.get_ref().and_then(|error| error.downcast_ref::<OutOfReach>());
-    error.is_some()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::upstream::UpstreamUrl;
 
     #[test]
     fn zones_of_addresses() {
@@ -147,21 +83,5 @@ mod tests {
         for public in ["93.184.216.34", "100.128.0.1", "172.32.0.1", "2606:2800::1"] {
             check(public, Some(NetworkZone::Public));
         }
-    }
-
-    #[test]
-    fn a_target_is_judged_by_what_its_name_resolves_to() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let check = |reach: &Reach, host: &str| runtime.block_on(reach.resolve(host, 80)).is_ok();
-        let server = |url: &str| Arc::new(url.parse::<UpstreamUrl>().unwrap().target());
-        let (near, public) = (server("http://localhost:1/"), server("http://93.184.216.34/"));
-        for host in ["localhost", "127.0.0.1"] {
-            assert!(check(&Reach::Anywhere, host));
-            assert!(!check(&Reach::Public, host));
-            assert!(check(&Reach::As(Arc::clone(&near)), host));
-            assert!(!check(&Reach::As(Arc::clone(&public)), host));
-        }
-        assert!(check(&Reach::Public, "93.184.216.34"));
-        assert!(!check(&Reach::As(near), "169.254.169.254"));
     }
 }

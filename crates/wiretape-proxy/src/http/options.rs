@@ -1,7 +1,7 @@
 //! The options of a proxy: listeners, upstreams, limits.
 
-use super::draining::Draining;
-use super::upstream::UpstreamUrl;
+use crate::http::serve::draining::Draining;
+use crate::http::target::UpstreamUrl;
 use crate::journal::JournalOptions;
 use crate::warning::Warn;
 use std::net::SocketAddr;
@@ -62,7 +62,7 @@ pub struct ListenerOptions {
 /// The destination of requests.
 #[derive(Debug, Clone)]
 pub enum Route {
-    /// One server.
+    /// The one server behind a reverse proxy.
     Reverse(ReverseOptions),
     /// The server that each request names.
     Forward(ForwardOptions),
@@ -71,7 +71,7 @@ pub enum Route {
 /// The options of a reverse proxy in front of one server.
 #[derive(Debug, Clone)]
 pub struct ReverseOptions {
-    /// The server's URL.
+    /// The URL of the server, as the user gave it.
     pub upstream: UpstreamUrl,
     /// How `Host` is handled.
     pub host: HostHeader,
@@ -80,7 +80,7 @@ pub struct ReverseOptions {
     /// Whether OAuth is rewritten so that logins work through the proxy.
     pub oauth: OAuthRewrite,
     /// What its pages and widgets may load and reach; without rules nothing is changed.
-    pub csp: Vec<super::csp::Rule>,
+    pub csp: Vec<crate::http::policy::csp::Rule>,
 }
 
 /// How a request's `Host` is handled.
@@ -97,7 +97,7 @@ pub enum HostHeader {
 pub enum OAuthRewrite {
     /// URLs of the upstream in its OAuth documents are replaced by ours.
     On,
-    /// Nothing is changed.
+    /// OAuth documents pass unchanged.
     Off,
 }
 
@@ -105,11 +105,11 @@ pub enum OAuthRewrite {
 #[derive(Debug, Clone, Default)]
 pub struct ForwardOptions {
     /// Intercepts TLS with certificates of a local authority; without one TLS is tunnelled unread.
-    pub intercept: Option<Arc<super::ca::CertificateAuthority>>,
+    pub intercept: Option<Arc<crate::http::ca::CertificateAuthority>>,
     /// Whether clients may reach this machine and private networks through it.
     pub private_targets: PrivateTargets,
     /// The password that clients must give; without one, none is required.
-    pub credentials: Option<super::Credentials>,
+    pub credentials: Option<crate::http::Credentials>,
 }
 
 /// Whether clients may reach this machine and private networks through a forward proxy.
@@ -118,7 +118,7 @@ pub enum PrivateTargets {
     /// If the listener's address is loopback: its clients are on this machine, and can reach them anyway.
     #[default]
     FromHere,
-    /// Always.
+    /// Clients anywhere may reach them: `--allow-private-targets`.
     Allowed,
 }
 

@@ -34,14 +34,14 @@ impl Refusal {
     }
 
     /// The body is larger than allowed.
-    pub(super) fn body_too_large(limit: u64) -> Self {
+    pub(crate) fn body_too_large(limit: u64) -> Self {
         let message =
             format!("the request's body is larger than {limit} bytes, the limit of this proxy (--max-body)");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, Ended::TooLarge, message)
     }
 
     /// The head is larger than allowed.
-    pub(super) fn headers_too_large(limit: usize) -> Self {
+    pub(crate) fn headers_too_large(limit: usize) -> Self {
         let message = format!(
             "the request's headers are larger than {limit} bytes, the limit of this proxy (--max-headers)"
         );
@@ -49,7 +49,7 @@ impl Refusal {
     }
 
     /// The limit of connections is reached.
-    pub(super) fn too_many_connections(limit: usize) -> Self {
+    pub(crate) fn too_many_connections(limit: usize) -> Self {
         let message = format!(
             "{limit} connections are open, the limit of this proxy (--max-connections); try again later"
         );
@@ -57,20 +57,20 @@ impl Refusal {
     }
 
     /// The upstream can't be reached.
-    pub(super) fn unreachable(upstream: &str, reason: &str) -> Self {
+    pub(crate) fn unreachable(upstream: &str, reason: &str) -> Self {
         let message = format!("can't reach the upstream {upstream}: {reason}");
         Self::new(StatusCode::BAD_GATEWAY, Ended::Unreachable, message)
     }
 
     /// The upstream's certificate was issued by an authority that this machine doesn't trust, most often a private one.
-    pub(super) fn untrusted(upstream: &str) -> Self {
+    pub(crate) fn untrusted(upstream: &str) -> Self {
         let reason = "its certificate was issued by an authority that this machine doesn't trust (UnknownIssuer); \
                       set SSL_CERT_FILE to a file with that authority's certificate";
         Refusal { concerns: Concerns::Operator, ..Self::unreachable(upstream, reason) }
     }
 
     /// The upstream could not be reached in time.
-    pub(super) fn connect_timeout(upstream: &str, seconds: f64) -> Self {
+    pub(crate) fn connect_timeout(upstream: &str, seconds: f64) -> Self {
         let message = format!(
             "can't reach the upstream {upstream}: no connection within {seconds} s (--connect-timeout)"
         );
@@ -78,30 +78,30 @@ impl Refusal {
     }
 
     /// The upstream was reached, but sent no response that can be forwarded.
-    pub(super) fn upstream_failed(upstream: &str, reason: &str) -> Self {
+    pub(crate) fn upstream_failed(upstream: &str, reason: &str) -> Self {
         let message = format!("the upstream {upstream} {reason}");
         Self::new(StatusCode::BAD_GATEWAY, Ended::UpstreamClosed, message)
     }
 
     /// The exchange was idle for too long.
-    pub(super) fn idle(seconds: f64) -> Self {
+    pub(crate) fn idle(seconds: f64) -> Self {
         let message = format!("no data from either side for {seconds} s (--idle-timeout)");
         Self::new(StatusCode::GATEWAY_TIMEOUT, Ended::Timeout, message)
     }
 
     /// The exchange took too long.
-    pub(super) fn total(seconds: f64) -> Self {
+    pub(crate) fn total(seconds: f64) -> Self {
         let message = format!("no complete response within {seconds} s (--total-timeout)");
         Self::new(StatusCode::GATEWAY_TIMEOUT, Ended::Timeout, message)
     }
 
     /// This proxy can't serve the request.
-    pub(super) fn misdirected(message: impl Into<String>) -> Self {
+    pub(crate) fn misdirected(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, Ended::Refused, message)
     }
 
     /// The request is for another host, which may be a web page's (DNS rebinding).
-    pub(super) fn foreign_host() -> Self {
+    pub(crate) fn foreign_host() -> Self {
         // Without the name: it comes from the client, and may be anything.
         let message = "the request's Host is not a name of this proxy; with --rewrite-host, names other than \
                        localhost have to be allowed with --allow-host";
@@ -109,7 +109,7 @@ impl Refusal {
     }
 
     /// The target is on this machine or in a private network, and the client may not reach those.
-    pub(super) fn out_of_reach(upstream: &str) -> Self {
+    pub(crate) fn out_of_reach(upstream: &str) -> Self {
         let message = format!(
             "{upstream} is on the proxy's own machine or in a private network; the proxy has to be started with --allow-private-targets to reach it"
         );
@@ -117,26 +117,26 @@ impl Refusal {
     }
 
     /// The client has not given the proxy's password.
-    pub(super) fn unauthorized() -> Self {
+    pub(crate) fn unauthorized() -> Self {
         let message =
             "this proxy requires a user name and password: http://USER:PASSWORD@HOST:PORT in HTTP_PROXY";
         Self::new(StatusCode::PROXY_AUTHENTICATION_REQUIRED, Ended::Refused, message)
     }
 
     /// The client broke the framing of its request's body.
-    pub(super) fn malformed_body() -> Self {
+    pub(crate) fn malformed_body() -> Self {
         Self::misdirected("the request's body is not valid HTTP: its chunks are malformed")
     }
 
     /// Nothing is at this reserved path.
-    pub(super) fn not_found() -> Self {
+    pub(crate) fn not_found() -> Self {
         let message = "this proxy knows no authorization server at this path; request the server's \
                        protected-resource document first";
         Self::new(StatusCode::NOT_FOUND, Ended::Refused, message)
     }
 
     /// The body of the response to the request with this id (a JSON value).
-    pub(super) fn body(&self, id: Option<&[u8]>) -> Bytes {
+    pub(crate) fn body(&self, id: Option<&[u8]>) -> Bytes {
         let id = id.and_then(|id| serde_json::from_slice(id).ok()).unwrap_or(serde_json::Value::Null);
         let error = json!({
             "code": CODE,
@@ -147,7 +147,7 @@ impl Refusal {
     }
 
     /// The response to the request with this id (a JSON value).
-    pub(super) fn response<B: From<Bytes>>(&self, id: Option<&[u8]>) -> Response<B> {
+    pub(crate) fn response<B: From<Bytes>>(&self, id: Option<&[u8]>) -> Response<B> {
         let mut response = Response::new(B::from(self.body(id)));
         *response.status_mut() = self.status;
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

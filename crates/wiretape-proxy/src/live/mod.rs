@@ -15,7 +15,7 @@
 //!
 //! `_seq` counts the lines of this recording from 1, the `meta` line being the first; `lastSeq` is
 //! the newest, 0 when there is none. It is spliced into the line's text before the last `}`:
-//! nothing is re-serialised, so key order, duplicate keys and big integers arrive as recorded.
+//! nothing is re-serialized, so key order, duplicate keys and big integers arrive as recorded.
 //!
 //! A viewer that connects with `?since=N` gets only lines whose `_seq` is greater than `N`. A value
 //! that is not a number counts as absent. A `lastSeq` below `N` means that this is another

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_are_normalised() {
+    fn origins_are_normalized() {
         check("http://localhost", Ok("http://localhost"));
         check("http://localhost:5173", Ok("http://localhost:5173"));
         check("HTTPS://Viewer.Example:443/", Ok("https://viewer.example"));

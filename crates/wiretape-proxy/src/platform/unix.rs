@@ -72,7 +72,7 @@ impl Process {
         let mut builder = Command::new(program);
         builder.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         builder.stderr(if stderr == StderrMode::Recorded { Stdio::piped() } else { Stdio::inherit() });
-        // A group of its own, so that everything the server starts can be signalled together, and the terminal's
+        // A group of its own, so that everything the server starts can be signaled together, and the terminal's
         // Ctrl-C reaches the server once, through us.
         builder.process_group(0);
         die_with_parent(&mut builder);
@@ -157,7 +157,7 @@ fn group_members(group: Pid) -> Option<usize> {
     seen.then_some(members)
 }
 
-/// A process group that can be signalled.
+/// A process group that can be signaled.
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessGroup(Pid);
 

@@ -92,7 +92,7 @@ fn run(recorder: &Arc<Recorder>, spawned: SpawnedServer, signals: Signals) -> io
     if let Some(stderr) = stderr {
         pumps.push(spawn_output_pump(stderr, StandardStreams::stderr(), tap(Stream::Stderr)));
     }
-    // The process stays a zombie until `reap`, so that its group can still be signalled safely.
+    // The process stays a zombie until `reap`, so that its group can still be signaled safely.
     process.wait()?;
     wait_for_last_bytes(&pumps);
     // After its last bytes were read, and before our own exit: nothing of the server may outlive us (invariant 9).

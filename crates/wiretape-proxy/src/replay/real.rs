@@ -74,6 +74,7 @@ impl RealServers {
         record: Option<&Path>,
         redactor: Option<Redactor>,
     ) -> io::Result<Self> {
+        // The file is created before anything is served: that it exists already must be known at the start.
         let recordings = record.map(|path| Recordings::begin(path, &command, redactor)).transpose()?;
         Ok(RealServers {
             command,
@@ -134,6 +135,8 @@ impl RealServers {
         let (input, lines) = channel();
         let ended = Arc::clone(&report);
         write_lines(stdin, lines, move || ended(RealEvent::Ended));
+        // The end of its output is an event like a line, so that a request in flight gets an error instead of no
+        // response.
         read_lines(stdout, move |line| report(line.map_or(RealEvent::Ended, RealEvent::Line)));
         let running = Arc::new(RunningServer {
             process: Mutex::new(Some(process)),
@@ -176,6 +179,7 @@ enum RecordingState {
 impl RecordingState {
     fn failed(error: &io::Error, lost: &Mutex<Option<String>>) -> Self {
         let reason = error.to_string();
+        // The first reason is the cause; later ones usually follow from it.
         lost.lock().get_or_insert_with(|| reason.clone());
         RecordingState::Failed(Notice::NotRecorded { reason })
     }
@@ -216,6 +220,8 @@ impl RunningServer {
 
     /// Closes the server's input, waits for its exit or terminates it, and ends the recording.
     fn end(&self) {
+        // Closing stdin is how a stdio server is asked to stop (2025-11-25, lifecycle, shutdown); a signal comes only
+        // after that.
         drop(self.input.lock().take());
         let process = self.process.lock().take();
         let exit = process.and_then(|process| end_process(process).exit());
@@ -334,6 +340,7 @@ impl RealServer {
     /// Forwards a request. If that fails, the returned actions report it to the client.
     pub(super) fn ask(&mut self, request: u64, message: &[u8], miss: Box<Miss>) -> Vec<Action> {
         self.asked += 1;
+        // Several clients may share the process and use the same ids, so requests get ids of our own.
         let ours = quoted(OURS, self.asked);
         let waiting = ForwardedRequest {
             request,
@@ -343,6 +350,7 @@ impl RealServer {
             miss,
         };
         let mut question = with_id(message, &ours);
+        // Progress tokens have to be unique on a connection, too, for the same reason.
         if waiting.token.is_some() {
             question = replaced(&question, &TOKEN, &ours);
         }
@@ -423,6 +431,7 @@ impl RealServer {
             MessageKind::Response => self.handle_answer(line, &envelope),
             MessageKind::Request => self.handle_request(line),
             MessageKind::Notification => self.handle_notification(line, &envelope),
+            // Forwarding it would break the client, and there is no request that it answers.
             MessageKind::Batch | MessageKind::NotJsonRpc => None,
         }
     }

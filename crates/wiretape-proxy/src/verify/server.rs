@@ -30,7 +30,7 @@ pub enum TargetError {
     /// The process can't be started.
     #[error("can't start `{command}`")]
     Start {
-        /// The program's name.
+        /// The name of the program that can't be started.
         command: String,
         /// The operating system's error.
         source: io::Error,

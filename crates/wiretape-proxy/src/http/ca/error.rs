@@ -11,13 +11,13 @@ pub enum CaError {
     /// The directory has no authority.
     #[error("there is no certificate authority in {}", .dir.display())]
     NotFound {
-        /// The directory.
+        /// The directory that can't be used.
         dir: PathBuf,
     },
     /// One of the two files is missing.
     #[error("{} is missing, but {} exists", .dir.join(missing).display(), .found)]
     Incomplete {
-        /// The authority's directory.
+        /// The directory with the authority's files.
         dir: PathBuf,
         /// The name of the missing file.
         missing: &'static str,
@@ -27,7 +27,7 @@ pub enum CaError {
     /// There is already an authority, which would be overwritten.
     #[error("there is already a certificate authority in {}", .dir.display())]
     AlreadyExists {
-        /// The authority's directory.
+        /// The directory with the authority's files.
         dir: PathBuf,
     },
     /// The key's permissions let others read it.
@@ -57,7 +57,7 @@ pub enum CaError {
     /// The key and the certificate don't belong together.
     #[error("{} in {} is not the key of {}", KEY_FILE, .dir.display(), CERTIFICATE_FILE)]
     Mismatch {
-        /// The authority's directory.
+        /// The directory with the authority's files.
         dir: PathBuf,
     },
     /// The authority has expired, or is not valid yet.
@@ -69,7 +69,7 @@ pub enum CaError {
     /// The authority is limited to other hosts.
     #[error("the certificate authority is not for {host}")]
     OutOfScope {
-        /// The requested host.
+        /// The host that the client wants to reach.
         host: Host,
     },
     /// A certificate could not be created.

@@ -17,7 +17,7 @@ pub(super) struct BrokenOff;
 /// An item of a stream.
 #[derive(Debug)]
 pub(super) enum StreamItem {
-    /// One encoded event.
+    /// An event, encoded for the wire.
     Bytes(Bytes),
     /// Breaks the connection instead of ending the stream.
     BreakOff,

@@ -60,7 +60,7 @@ struct ServedTape {
 
 /// What the recorded server says about itself and clients must respect.
 struct RecordedServer {
-    /// The supported revisions.
+    /// The revisions that the recorded server supports.
     revisions: Vec<String>,
     /// The tool arguments that are repeated in headers.
     parameters: ToolParameters,

@@ -1,0 +1,239 @@
+//! The policies of widgets in an event stream: each event is held until it is complete, rewritten and forwarded.
+
+use super::rule::Rule;
+use super::widget::{self, ResourceRequests};
+use crate::http::decode::Decoder;
+use bytes::Bytes;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use wiretape_trace::splice::{Edit, splice};
+
+/// The limit for an event, in bytes. A longer one is forwarded unchanged, and so is the rest of the stream.
+const MAX: usize = super::listener::MAX_ANSWER;
+
+/// Rewrites the responses in an event stream.
+pub(crate) struct EventRewrite {
+    rules: Arc<[Rule]>,
+    requested: ResourceRequests,
+    decoder: Option<Decoder>,
+    /// The bytes of the event that is not complete yet.
+    held: Vec<u8>,
+    /// The start of its last line.
+    line: usize,
+    /// The offset up to which that line was searched, so that a long line is scanned only once.
+    searched: usize,
+    /// Whether the last line ended in a carriage return: a newline that follows belongs to it.
+    after_cr: bool,
+    done: bool,
+    changed: bool,
+}
+
+impl EventRewrite {
+    /// Rewrites the responses to the requests by these rules.
+    pub(super) fn new(rules: Arc<[Rule]>, requested: ResourceRequests, decoder: Option<Decoder>) -> Self {
+        EventRewrite {
+            rules,
+            requested,
+            decoder,
+            held: Vec::new(),
+            line: 0,
+            searched: 0,
+            after_cr: false,
+            done: false,
+            changed: false,
+        }
+    }
+
+    /// Takes the next bytes and returns those that can be forwarded.
+    pub(crate) fn pass(&mut self, bytes: Bytes) -> io::Result<Bytes> {
+        let bytes = match &mut self.decoder {
+            Some(decoder) => Bytes::from(decoder.push(&bytes)?),
+            None => bytes,
+        };
+        if self.done {
+            return Ok(bytes);
+        }
+        self.held.extend_from_slice(&bytes);
+        let mut out = Vec::new();
+        while let Some(end) = self.event_end() {
+            let rest = self.held.split_off(end);
+            let event = std::mem::replace(&mut self.held, rest);
+            out.extend_from_slice(&self.rewritten(event));
+        }
+        // Giving up the rewriting is better than giving up the stream, or the memory.
+        if self.held.len() > MAX {
+            self.done = true;
+            out.append(&mut self.held);
+        }
+        Ok(Bytes::from(out))
+    }
+
+    /// The bytes still held at the end of the stream: an incomplete event.
+    pub(crate) fn finish(&mut self) -> Bytes {
+        self.done = true;
+        Bytes::from(std::mem::take(&mut self.held))
+    }
+
+    /// Whether bytes are held back.
+    pub(crate) fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Whether anything was changed so far.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.changed
+    }
+
+    /// The end of the held event, after its empty line. Lines end in `\n`, `\r\n` or `\r`.
+    fn event_end(&mut self) -> Option<usize> {
+        loop {
+            if self.after_cr && self.line < self.held.len() {
+                self.after_cr = false;
+                if self.held[self.line] == b'\n' {
+                    // The event was already forwarded up to its `\r`; forward the `\n` at once, since a reader may wait for it.
+                    if self.line == 0 {
+                        return Some(1);
+                    }
+                    self.line += 1;
+                    self.searched = self.line;
+                }
+            }
+            let Some(at) = memchr::memchr2(b'\n', b'\r', &self.held[self.searched..]) else {
+                self.searched = self.held.len();
+                return None;
+            };
+            let end = self.searched + at;
+            self.after_cr = self.held[end] == b'\r';
+            let is_empty = end == self.line;
+            self.line = end + 1;
+            self.searched = self.line;
+            if is_empty {
+                (self.line, self.searched) = (0, 0);
+                return Some(end + 1);
+            }
+        }
+    }
+
+    fn rewritten(&mut self, event: Vec<u8>) -> Vec<u8> {
+        // The data may be spread over several lines; edits are computed in the joined text and mapped back, so that
+        // all other bytes of the event stay as they are.
+        let lines = data_lines(&event);
+        let data = lines.iter().map(|line| &event[line.clone()]).collect::<Vec<_>>().join(&b'\n');
+        let edits = widget::edits(&data, self.requested, &self.rules);
+        if edits.is_empty() {
+            return event;
+        }
+        self.changed = true;
+        let place = |(range, text): Edit| (place_of(range.start, &lines)..place_of(range.end, &lines), text);
+        splice(&event, &edits.into_iter().map(place).collect::<Vec<_>>())
+    }
+}
+
+/// The positions of the values of an event's `data` fields.
+fn data_lines(event: &[u8]) -> Vec<Range<usize>> {
+    const FIELD: &[u8] = b"data:";
+    let mut found = Vec::new();
+    let mut start = 0;
+    for line in event.split(|byte| matches!(byte, b'\n' | b'\r')) {
+        if let Some(value) = line.strip_prefix(FIELD) {
+            let blank = usize::from(value.first() == Some(&b' '));
+            found.push(start + FIELD.len() + blank..start + line.len());
+        }
+        start += line.len() + 1;
+    }
+    found
+}
+
+/// The position in an event of a position in its joined data.
+fn place_of(mut place: usize, lines: &[Range<usize>]) -> usize {
+    for line in lines {
+        if place <= line.len() {
+            return line.start + place;
+        }
+        place -= line.len() + 1;
+    }
+    lines.last().map_or(0, |line| line.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rule::Mode;
+    use super::super::rule::tests::rule;
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::Write as _;
+
+    fn rewrite(mode: Mode, decoder: Option<Decoder>) -> EventRewrite {
+        let requested = ResourceRequests::in_message(br#"{"method":"resources/list"}"#).unwrap();
+        EventRewrite::new(Arc::new([rule(&[], mode, &[("connect-src", &["https://a"])])]), requested, decoder)
+    }
+
+    fn pass(rewrite: &mut EventRewrite, pieces: &[&[u8]]) -> String {
+        let mut out = Vec::new();
+        for piece in pieces {
+            out.extend_from_slice(&rewrite.pass(Bytes::copy_from_slice(piece)).unwrap());
+        }
+        out.extend_from_slice(&rewrite.finish());
+        String::from_utf8(out).unwrap()
+    }
+
+    const STREAM: &str = concat!(
+        ": ping\r\n\r\nevent: message\nid: 7\n",
+        "data: {\"id\":1,\"result\":{\"resources\":[{\"uri\":\"ui://x\",\"_meta\":{\"ui\":{\"csp\":{\"connectDomains\":[\ndata:]}}}}]}}\n\n",
+        "data:{\"method\":\"notifications/message\"}\r\r",
+        "data: not json\n\n\n",
+    );
+
+    #[test]
+    fn answers_are_rewritten_however_the_stream_is_cut() {
+        let expected = STREAM.replace("connectDomains\":[\n", "connectDomains\":[\"https://a\"\n");
+        assert_ne!(expected, STREAM);
+        let mut whole = rewrite(Mode::Extend, None);
+        assert_eq!(pass(&mut whole, &[STREAM.as_bytes()]), expected);
+        assert!(whole.has_changed());
+        for cut in 0..STREAM.len() {
+            let (one, two) = STREAM.as_bytes().split_at(cut);
+            assert_eq!(pass(&mut rewrite(Mode::Extend, None), &[one, two]), expected, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_list_over_several_lines_can_be_replaced() {
+        let replaced = STREAM.replace("connectDomains\":[\ndata:]", "connectDomains\":[\"https://a\"]");
+        assert_eq!(pass(&mut rewrite(Mode::Replace, None), &[STREAM.as_bytes()]), replaced);
+    }
+
+    #[test]
+    fn a_whole_event_does_not_wait_for_the_next() {
+        for end in ["\n\n", "\r\n\r\n", "\r\r"] {
+            let event = format!("data: {{}}{end}");
+            let mut rewrite = rewrite(Mode::Extend, None);
+            assert_eq!(rewrite.pass(Bytes::from(event.clone())).unwrap(), event);
+            assert!(!rewrite.holds());
+            let (most, last) = event.split_at(event.len() - 1);
+            rewrite.pass(Bytes::copy_from_slice(most.as_bytes())).unwrap();
+            rewrite.pass(Bytes::copy_from_slice(last.as_bytes())).unwrap();
+            assert!(!rewrite.holds(), "{end:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_compressed_is_decoded() {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gzip.write_all(STREAM.as_bytes()).unwrap();
+        let encoded = gzip.finish().unwrap();
+        let decoder = || Decoder::new("gzip", usize::MAX);
+        let plain = pass(&mut rewrite(Mode::Extend, decoder()), &[&encoded]);
+        assert!(plain.contains("[\"https://a\"\n"), "{plain}");
+        assert!(rewrite(Mode::Extend, decoder()).pass(Bytes::from_static(b"no gzip at all")).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn other_streams_pass_as_they_are(pieces in prop::collection::vec("(data|:|[\r\n]|id| |x|\\{|\\}){0,8}", 0..8)) {
+            let bytes: Vec<&[u8]> = pieces.iter().map(String::as_bytes).collect();
+            prop_assert_eq!(pass(&mut rewrite(Mode::Extend, None), &bytes), pieces.concat());
+        }
+    }
+}

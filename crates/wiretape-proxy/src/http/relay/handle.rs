@@ -1,0 +1,401 @@
+//! Relays one exchange: the request to the upstream, the response to the client.
+//!
+//! **Why this shape.** `classify` runs when hyper delivers the request, before the first poll, so that a client that disconnects
+//! at once still leaves a trace. From then on the exchange is owned by an `Arc` in this future and in both bodies; when the
+//! last one is dropped, `Exchange::drop` records the end. So every `return` and every `?` here may simply drop what it holds:
+//! no path can forget to record, and cancellation (hyper drops the future of a client that is gone) is not a special case.
+//! The rarely used branches (`login`, policies) are boxed to keep the future of a plain exchange small.
+
+use super::body::{ProxyBody, TimeoutWatch};
+use super::connection::ClientConnection;
+use super::forward;
+use super::rewrite::Rewrite;
+use super::upstream::{SendFailure, Sender};
+use crate::http::headers::{self, Hop};
+use crate::http::options::HostHeader;
+use crate::http::policy::endpoint::EndpointRewrite;
+use crate::http::policy::login::{self, LoginRequest};
+use crate::http::record::exchange::Exchange;
+use crate::http::record::tap::Tap;
+use crate::http::refusal::Refusal;
+use crate::http::target::Target;
+use http::header::{CONTENT_LENGTH, HOST};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, request};
+use http_body::Body;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use std::convert::Infallible;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use wiretape_events::Ended;
+
+/// Serves a request of a client connection. Never fails: every problem becomes a response.
+pub(crate) fn handle(
+    connection: Arc<ClientConnection>,
+    request: Request<Incoming>,
+) -> impl Future<Output = Result<Response<ProxyBody>, Infallible>> {
+    // Now, not when the future is first polled: a client that disconnects before then must be recorded, too.
+    let incoming = classify(&connection, request);
+    async move {
+        let (exchange, answer) = match incoming {
+            IncomingRequest::Tunnel(request) => return Ok(forward::connect(connection, request).await),
+            IncomingRequest::Refused(refusal) => return Ok(refusal.response(None)),
+            IncomingRequest::Report(request) => {
+                let csp =
+                    connection.csp().expect("`classify` returns `Report` only for a connection with a CSP");
+                return Ok(Box::pin(csp.take_report(&connection, request)).await);
+            }
+            IncomingRequest::Plain { exchange, parts, body } => {
+                let answer = relay(&exchange, parts, body).await;
+                (exchange, answer)
+            }
+            IncomingRequest::Login { exchange, step, parts, body } => {
+                let answer = Box::pin(login::relay(&exchange, step, parts, body)).await;
+                (exchange, answer)
+            }
+        };
+        Ok(answer.unwrap_or_else(|refusal| exchange.refuse(&refusal)))
+    }
+}
+
+/// A request, classified by who handles it.
+enum IncomingRequest {
+    Tunnel(Request<Incoming>),
+    Refused(Refusal),
+    Report(Request<Incoming>),
+    Plain { exchange: Arc<Exchange>, parts: request::Parts, body: Incoming },
+    Login { exchange: Arc<Exchange>, step: Box<LoginRequest>, parts: request::Parts, body: Incoming },
+}
+
+fn classify(connection: &Arc<ClientConnection>, mut request: Request<Incoming>) -> IncomingRequest {
+    let checked = connection.check_host(&request).and_then(|()| connection.authenticate(&mut request));
+    if let Err(refusal) = checked {
+        connection.shared().count(refusal.ended);
+        return IncomingRequest::Refused(refusal);
+    }
+    // Before a target is determined: CONNECT has no path, and names its server in another form.
+    if request.method() == Method::CONNECT {
+        return IncomingRequest::Tunnel(request);
+    }
+    if connection.csp().is_some_and(|csp| csp.takes_reports_at(request.uri().path())) {
+        return IncomingRequest::Report(request);
+    }
+    let target = match connection.target_of(&request) {
+        Ok(target) => target,
+        Err(refusal) => {
+            connection.shared().count(refusal.ended);
+            return IncomingRequest::Refused(refusal);
+        }
+    };
+    let (parts, body) = request.into_parts();
+    let login = connection.login();
+    match login.and_then(|login| login.step(&parts, || PublicOrigin::of(connection, &parts))) {
+        Some(step) => {
+            let exchange = Exchange::begin(connection, step.foreign().unwrap_or(&target), &parts);
+            IncomingRequest::Login { exchange, step, parts, body }
+        }
+        None => {
+            IncomingRequest::Plain { exchange: Exchange::begin(connection, &target, &parts), parts, body }
+        }
+    }
+}
+
+async fn relay(
+    exchange: &Arc<Exchange>,
+    parts: request::Parts,
+    body: Incoming,
+) -> Result<Response<ProxyBody>, Refusal> {
+    let prepared = prepare(exchange, parts, body)?;
+    let public = prepared.public.clone();
+    let mut response = exchange_with(exchange, prepared).await?;
+    if let Some(login) = exchange.connection.login() {
+        login.rewrite_headers(response.headers_mut(), &public);
+    }
+    match exchange.connection.csp() {
+        Some(csp) => Box::pin(csp.apply_to_answer(exchange, response)).await,
+        None => Ok(response),
+    }
+}
+
+/// A request that has passed the limits and is ready to be sent.
+pub(crate) struct PreparedRequest {
+    pub(crate) request: Request<ProxyBody>,
+    pub(crate) public: PublicOrigin,
+    /// The requested path, if the connection adds policies to pages.
+    path: Option<String>,
+    from: Hop,
+    upgrade: Option<OnUpgrade>,
+    wants_upgrade: bool,
+}
+
+/// Checks a request against the limits, and puts a tap on its body.
+pub(crate) fn prepare(
+    exchange: &Arc<Exchange>,
+    mut parts: request::Parts,
+    body: Incoming,
+) -> Result<PreparedRequest, Refusal> {
+    let connection = &exchange.connection;
+    if let Some(refusal) = too_large(exchange, &parts.headers) {
+        discard_in_background(body);
+        return Err(refusal);
+    }
+    let tap = Tap::request(exchange, &parts.headers, connection.shared().limits.body);
+    // HTTP/2 has no `Upgrade` (RFC 9113, section 8.6).
+    let wants_upgrade = headers::wants_upgrade(&parts.headers) && parts.version == Version::HTTP_11;
+    Ok(PreparedRequest {
+        public: PublicOrigin::of(connection, &parts),
+        path: connection.csp().map(|_| parts.uri.path().to_owned()),
+        from: Hop::from(parts.version),
+        upgrade: wants_upgrade.then(|| parts.extensions.remove::<OnUpgrade>()).flatten(),
+        wants_upgrade,
+        request: Request::from_parts(parts, ProxyBody::passing(body, tap, None)),
+    })
+}
+
+/// Sends a request to the exchange's server, and prepares the response for the client.
+pub(crate) async fn exchange_with(
+    exchange: &Arc<Exchange>,
+    prepared: PreparedRequest,
+) -> Result<Response<ProxyBody>, Refusal> {
+    let connection = &exchange.connection;
+    let (sender, used) = match connection.sender(&exchange.target).await {
+        Ok(sender) => sender,
+        Err(refusal) => {
+            // Read the body first: only then are the message and its id in the trace, and in the JSON-RPC error.
+            drain(prepared.request.into_body()).await;
+            return Err(refusal);
+        }
+    };
+    exchange.record_connected();
+    let host = connection.host_header();
+    let request = adapt_headers(prepared.request, host, &exchange.target, prepared.wants_upgrade);
+    let response = send(exchange, request, sender, used).await?;
+    Ok(forward_response(exchange, response, prepared.from, &prepared.public, prepared.path, prepared.upgrade))
+}
+
+/// Sends a request and waits for the response's head. A reused connection may have been closed in the meantime: if nothing of
+/// the request was sent, it is retried once on a new one. Otherwise not: a POST to an MCP server is not idempotent.
+async fn send(
+    exchange: &Arc<Exchange>,
+    mut request: Request<ProxyBody>,
+    mut sender: Sender,
+    mut used: bool,
+) -> Result<Response<Incoming>, Refusal> {
+    let connection = &exchange.connection;
+    loop {
+        let sent = {
+            let hop = sender.hop();
+            sender.send(adapt_to_version(request, hop, &exchange.target))
+        };
+        let sent = match TimeoutWatch::start(exchange) {
+            None => sent.await,
+            Some(mut watch) => tokio::select! {
+                sent = sent => sent,
+                refusal = poll_fn(|cx| watch.poll(cx)) => return Err(refusal),
+            },
+        };
+        match sent {
+            Ok(response) => {
+                // While the body is still being read: the sender is not ready until then, and `take_idle_sender`
+                // skips it.
+                connection.keep_sender(&exchange.target, sender, headers::keep_alive(response.headers()));
+                return Ok(response);
+            }
+            Err(SendFailure { unsent: Some(unsent), .. }) if used => {
+                request = unsent;
+                used = false;
+                sender = connection.new_sender(&exchange.target).await?;
+            }
+            Err(failure) => return Err(send_refusal(exchange, &failure.error)),
+        }
+    }
+}
+
+/// The refusal for a request that got no response.
+fn send_refusal(exchange: &Exchange, error: &hyper::Error) -> Refusal {
+    if exchange.is_too_large() {
+        return Refusal::body_too_large(exchange.shared().limits.body);
+    }
+    if exchange.is_malformed() {
+        return Refusal::malformed_body();
+    }
+    let upstream = Arc::clone(exchange.target.origin());
+    if error.is_parse() || error.is_parse_too_large() {
+        return Refusal::upstream_failed(&upstream, &format!("sent a response that is not HTTP ({error})"));
+    }
+    if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
+        return Refusal::upstream_failed(&upstream, "closed the connection before it responded");
+    }
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    Refusal::upstream_failed(&upstream, &format!("failed: {error}{cause}"))
+}
+
+/// Removes what was meant for us alone, and sets the `Host`.
+fn adapt_headers(
+    mut request: Request<ProxyBody>,
+    host: HostHeader,
+    target: &Target,
+    upgrade: bool,
+) -> Request<ProxyBody> {
+    headers::strip_hop(request.headers_mut(), Hop::Http1, upgrade);
+    let name = match host {
+        HostHeader::Rewrite => &target.authority,
+        HostHeader::Keep if request.headers().contains_key(HOST) => return request,
+        // HTTP/2 has no `Host`; the name is in `:authority`, which hyper puts into the URI.
+        HostHeader::Keep => request.uri().authority().unwrap_or(&target.authority),
+    };
+    if let Ok(name) = HeaderValue::try_from(name.as_str()) {
+        request.headers_mut().insert(HOST, name);
+    }
+    request
+}
+
+/// Puts the request's target and version into the form of the connection: origin form for HTTP/1.1 (RFC 9112, section
+/// 3.2.1), pseudo-headers for HTTP/2 (RFC 9113, section 8.3.1).
+pub(crate) fn adapt_to_version(
+    mut request: Request<ProxyBody>,
+    hop: Hop,
+    target: &Target,
+) -> Request<ProxyBody> {
+    let path = request.uri().path_and_query().cloned();
+    match hop {
+        Hop::Http1 => {
+            *request.version_mut() = Version::HTTP_11;
+            if request.uri().authority().is_some() {
+                *request.uri_mut() = path.map_or_else(|| Uri::from_static("/"), Uri::from);
+            }
+        }
+        Hop::Http2 => {
+            *request.version_mut() = Version::HTTP_2;
+            headers::strip_hop(request.headers_mut(), Hop::Http2, false);
+            let host = request.headers_mut().remove(HOST);
+            let host = host.as_ref().and_then(|host| host.to_str().ok()).unwrap_or(target.authority.as_str());
+            let mut uri = Uri::builder().scheme(target.scheme.name()).authority(host);
+            uri = uri.path_and_query(path.as_ref().map_or("/", |path| path.as_str()));
+            if let Ok(uri) = uri.build() {
+                *request.uri_mut() = uri;
+            }
+        }
+    }
+    request
+}
+
+/// Records a response's head and wraps its body for the client.
+fn forward_response(
+    exchange: &Arc<Exchange>,
+    mut response: Response<Incoming>,
+    to: Hop,
+    public: &PublicOrigin,
+    path: Option<String>,
+    client_upgrade: Option<OnUpgrade>,
+) -> Response<ProxyBody> {
+    let switching = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+    if let (true, Some(client)) = (switching, client_upgrade) {
+        let upstream = hyper::upgrade::on(&mut response);
+        tokio::spawn(tunnel(client, upstream, Arc::clone(exchange)));
+    }
+    let (mut parts, body) = response.into_parts();
+    // Before any header is changed: the trace has the head as the server sent it.
+    exchange.record_response_head(&parts);
+    let tap = Tap::response(exchange, &parts.headers);
+    let mut rewrite = endpoint_rewrite(exchange, &parts.headers, public).map(Rewrite::Endpoint);
+    if rewrite.is_some() {
+        // The rewritten body has another length; hyper frames it as chunks.
+        parts.headers.remove(CONTENT_LENGTH);
+    }
+    if let (Some(csp), Some(path)) = (exchange.own_csp(), path) {
+        csp.apply_to_page(exchange, &path, &mut parts.headers);
+        let events = csp.event_rewrite(exchange, &mut parts.headers);
+        rewrite = rewrite.or(events.map(|events| Rewrite::Events(Box::new(events))));
+    }
+    headers::strip_hop(&mut parts.headers, to, switching);
+    // hyper writes the version of the client's own connection; that of the upstream's means nothing there.
+    parts.version = Version::HTTP_11;
+    Response::from_parts(parts, ProxyBody::passing(body, tap, rewrite))
+}
+
+/// The rewriting of the `endpoint` event, which only a stream of HTTP+SSE begins with (MCP 2024-11-05, basic/transports): one
+/// that a GET opened outside of any session.
+fn endpoint_rewrite(
+    exchange: &Exchange,
+    headers: &HeaderMap,
+    public: &PublicOrigin,
+) -> Option<EndpointRewrite> {
+    let applies = exchange.connection.is_reverse()
+        && exchange.method() == Method::GET
+        && headers::is_event_stream(headers)
+        && headers::session(headers).is_none()
+        && headers::content_encoding(headers).is_none();
+    applies.then(|| EndpointRewrite::new(exchange.target.origin(), &public.to_string()))
+}
+
+/// Our own origin as the client knows it. Kept in parts and formatted on demand: most exchanges never need the text.
+#[derive(Clone)]
+pub(crate) enum PublicOrigin {
+    Host(HeaderValue),
+    Authority(Authority),
+    Address(SocketAddr),
+}
+
+impl PublicOrigin {
+    fn of(connection: &ClientConnection, parts: &request::Parts) -> Self {
+        let host = parts.headers.get(HOST).filter(|host| host.to_str().is_ok());
+        match (host, parts.uri.authority()) {
+            (Some(host), _) => PublicOrigin::Host(host.clone()),
+            (None, Some(authority)) => PublicOrigin::Authority(authority.clone()),
+            (None, None) => PublicOrigin::Address(connection.listener_handle().address),
+        }
+    }
+}
+
+impl fmt::Display for PublicOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PublicOrigin::Host(host) => write!(f, "http://{}", host.to_str().unwrap_or_default()),
+            PublicOrigin::Authority(authority) => write!(f, "http://{authority}"),
+            PublicOrigin::Address(address) => write!(f, "http://{address}"),
+        }
+    }
+}
+
+/// Copies the bytes of an upgraded connection in both directions, unread.
+async fn tunnel(client: OnUpgrade, upstream: OnUpgrade, exchange: Arc<Exchange>) {
+    exchange.record_failure(Ended::Upgraded, None);
+    if let (Ok(client), Ok(upstream)) = tokio::join!(client, upstream) {
+        let (mut client, mut upstream) = (TokioIo::new(client), TokioIo::new(upstream));
+        // Either side may close at any time; that is a normal end.
+        let _ = tokio::io::copy_bidirectional(&mut client, &mut upstream).await;
+    }
+}
+
+/// The refusal of a request whose headers or announced length exceed the limits.
+fn too_large(exchange: &Exchange, headers: &HeaderMap) -> Option<Refusal> {
+    let limits = &exchange.shared().limits;
+    if headers::size(headers) > limits.headers {
+        return Some(Refusal::headers_too_large(limits.headers));
+    }
+    let length = headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok()?;
+    (length > limits.body).then(|| Refusal::body_too_large(limits.body))
+}
+
+/// How long the body of a refused request is read.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Reads a body to its end. If it has a tap, the request is recorded and its id becomes known.
+async fn drain(body: impl Body + Unpin) {
+    let mut body = body;
+    let _ =
+        tokio::time::timeout(DRAIN_TIMEOUT, async { while let Some(Ok(_)) = body.frame().await {} }).await;
+}
+
+/// Reads and discards the body of a refused request while the response is sent: many clients read the response only after
+/// sending everything, and closing with unread bytes would reset the connection. Its size doesn't matter, nothing is kept.
+pub(crate) fn discard_in_background(body: Incoming) {
+    tokio::spawn(drain(body));
+}

@@ -1,0 +1,11 @@
+//! Forwarding: client connections, upstream connections, and what passes between them.
+
+pub(crate) mod body;
+pub(crate) mod connection;
+pub(crate) mod forward;
+pub(crate) mod handle;
+pub(crate) mod rewrite;
+mod timer;
+pub(crate) mod upstream;
+
+pub(crate) use upstream::{Connector, HttpPreference, SendFailure, Sender};
