@@ -96,7 +96,7 @@ export function infoOf(key: string, label: string, calls: CallRow[], messages: M
   return {
     key, label, file: `${label}.mcptrace.jsonl`, client: "claude-desktop 1.2.0", server: `${label}-server 0.4.1`, revision: "2025-11-25", transport: "stdio",
     command: `npx -y @example/${label}-server /home/ada`, startedUs: messages[0]?.atUs ?? BEGIN_US, lastUs: messages.at(-1)?.atUs ?? BEGIN_US,
-    state: live ? "running" : "ended", stateText: live ? "recording" : "exit 0", notices: [], lines: messages.length, messages: messages.length,
+    state: live ? "running" : "ended", stateText: live ? "recording" : "exit 0", failure: null, notices: [], lines: messages.length, messages: messages.length,
     calls: calls.length, errors: calls.filter((call) => call.isError).length, progress: { done: 1e6, total: 1e6, isComplete: true },
   };
 }

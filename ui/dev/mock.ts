@@ -39,6 +39,7 @@ const ANSWERS: Record<string, (ask: Ask) => unknown> = {
       ...info, durationUs: info.lastUs - info.startedUs, bytes: info.lines * 512,
     })),
   }),
+  pending: () => [{ trace: "live", label: "notes", call: 1, atUs: Date.now() * 1000 - 42e6, ageUs: 42e6, direction: "in", method: "tools/call", tool: "run_tests", session: null, progress: 3 }],
   set: ({ chosen }) => setOf(chosen),
   calls: (ask) => callsOf(ask),
   timeline: (ask) => timelineOf(ask),
@@ -238,7 +239,7 @@ function densityOf(ask: Ask): unknown {
 function hugeInfo(): TraceInfo {
   return {
     key: "huge", label: "million", file: "million.mcptrace.jsonl", client: "loadtest 1.0", server: "echo 1.0", revision: "2025-11-25", transport: "http",
-    command: "http://localhost:9000/mcp", startedUs: BEGIN_US, lastUs: BEGIN_US + HUGE * 900, state: "no-end", stateText: "no end", notices: ["The recording was cut off: there is no end line."],
+    command: "http://localhost:9000/mcp", startedUs: BEGIN_US, lastUs: BEGIN_US + HUGE * 900, state: "no-end", stateText: "no end", failure: null, notices: ["The recording was cut off: there is no end line."],
     lines: HUGE, messages: HUGE, calls: HUGE / 2, errors: 16129, progress: { done: 640e6, total: 1000e6, isComplete: false },
   };
 }

@@ -6,7 +6,7 @@
 use crate::digest::TraceDigest;
 pub use crate::index::TraceFacts;
 use crate::index::{FileStamp, IndexRow, RowHandle, TraceIndex};
-use crate::liveness::{Liveness, Writer, recorder_of};
+use crate::liveness::{Liveness, Writer, liveness, recorder_of};
 use crate::open::{self, TraceFileError};
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -53,6 +53,12 @@ impl CatalogEntry {
     /// Whether a recorder is still writing the trace.
     pub fn recorder(&self) -> Liveness {
         recorder_of(&self.path, if self.facts.is_ours { Writer::Wiretape } else { Writer::Other })
+    }
+
+    /// Whether it is being recorded.
+    pub fn is_running(&self) -> bool {
+        // Without an end: a recorder holds its lock for a moment after writing `end`.
+        self.facts.is_open && liveness(&self.path) == Liveness::Running
     }
 
     fn name(&self) -> &OsStr {
@@ -312,7 +318,7 @@ pub fn shortest_prefixes<'i>(
     let mut sorted: Vec<&str> = shown.to_vec();
     sorted.sort_unstable();
     sorted.dedup();
-    // How many characters each shown id has in common with any other. Its neighbours in the order have the most, so each id
+    // How many characters each shown id has in common with any other. Its neighbors in the order have the most, so each id
     // is compared with two.
     let mut common_with_others = vec![0; sorted.len()];
     let common = |a: &str, b: &str| a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();

@@ -55,7 +55,7 @@ pub struct TraceDigest {
     pub limits: Vec<String>,
 }
 
-/// A serializable [`Ending`].
+/// An [`Ending`] as the index of a directory stores it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EndingDigest {
     /// With an `end` line.

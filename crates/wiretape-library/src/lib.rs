@@ -12,6 +12,7 @@
 //! | [`plain`] | how a trace is read from the middle: compressed ones are unpacked |
 //! | [`state`] | whether a trace has ended, continues, or is being recorded |
 //! | [`liveness`](mod@liveness) | whether a recorder holds a file |
+//! | [`pending`] | which calls are in flight in running recordings |
 //! | [`private`] | how files and directories are created for their owner only |
 //! | [`draft`] | how a file appears complete or not at all |
 //!
@@ -25,6 +26,7 @@ pub mod draft;
 pub mod index;
 pub mod liveness;
 pub mod open;
+pub mod pending;
 pub mod plain;
 pub mod private;
 pub mod recording;
@@ -37,6 +39,7 @@ pub use directory::TraceDirectory;
 pub use draft::Draft;
 pub use liveness::{Liveness, liveness, mark_live, recorder, recording_state, running_now};
 pub use open::{FileReader, Head, TraceFileError, ending, follow, goes_on, head, next_line, open};
+pub use pending::{PendingCall, PendingCalls, PendingSnapshot};
 pub use plain::{PlainReader, PlainTrace};
 pub use recording::{Part, Recording};
 pub use selector::{SelectorError, TraceSelector};

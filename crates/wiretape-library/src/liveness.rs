@@ -18,7 +18,7 @@ pub enum Liveness {
     Running,
     /// No recorder holds the file open.
     Stopped,
-    /// The system can't tell.
+    /// The system does not support finding out.
     Unknown,
 }
 

@@ -1,6 +1,7 @@
 //! Files and directories that only their owner may read: 0600 and 0700 on Unix.
 //!
-//! On Windows the data directory lies in the user's profile, whose access list keeps others out, so the mode is left to it.
+//! On Windows the data directory is in the user's profile, whose access list keeps others out, so the mode is
+//! left to it.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;

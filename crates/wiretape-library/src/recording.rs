@@ -53,10 +53,10 @@ impl Recording {
     pub fn find_parts(&mut self) -> Result<(), TraceFileError> {
         let mut seen: BTreeSet<PathBuf> = self.parts.iter().map(|part| part.path.clone()).collect();
         let mut at = 0;
-        // A worklist: each part names its neighbours, so the parts that are found lead to further ones.
+        // A worklist: each part names its neighbors, so the parts that are found lead to further ones.
         while let Some(part) = self.parts.get(at) {
             at += 1;
-            for path in neighbours(&part.path)? {
+            for path in neighbors(&part.path)? {
                 if !seen.contains(&path) && path.is_file() {
                     let head = open::head(&path)?;
                     // A file may have been replaced by a trace of another recording with the same name.
@@ -89,7 +89,7 @@ fn recording_id(meta: Option<&Meta>) -> Option<String> {
 }
 
 /// The files before and after a part, as it names them.
-fn neighbours(path: &Path) -> Result<Vec<PathBuf>, TraceFileError> {
+fn neighbors(path: &Path) -> Result<Vec<PathBuf>, TraceFileError> {
     let before = open::head(path)?.meta.and_then(|meta| meta.part).map(|part| part.previous);
     let after = match open::ending(path)? {
         Ending::Rotated { next } => Some(next),

@@ -27,13 +27,13 @@ pub enum TraceState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TraceStateKind {
-    /// See [`TraceState::Ended`].
+    /// The recording has ended.
     Ended,
-    /// See [`TraceState::Rotated`].
+    /// The recording continues in another file.
     Rotated,
-    /// See [`TraceState::Running`].
+    /// The trace is being recorded.
     Running,
-    /// See [`TraceState::NoEnd`].
+    /// The recorder is gone, or may be, and wrote no end.
     NoEnd,
 }
 

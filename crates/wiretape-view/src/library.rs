@@ -3,11 +3,12 @@
 //! Only what is in the directory, what the program was started with, and what the page itself has brought can be
 //! opened: a URL that names another file is refused.
 
-use crate::api::types::{Home, TraceCard};
+use crate::api::types::{Home, PendingRow, TraceCard};
 use crate::query::Set;
 use crate::query::diff::Comparisons;
+use crate::query::info::failure;
 use crate::query::select::Selections;
-use crate::summary::{Summaries, Summary, is_running};
+use crate::summary::{Summaries, Summary};
 use crate::trace::{OpenTrace, StateOf};
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::NamedTempFile;
 use wiretape_library::directory::Listing;
-use wiretape_library::{CatalogEntry, TraceDirectory, TraceFileError, TraceState};
+use wiretape_library::{CatalogEntry, PendingCalls, TraceDirectory, TraceFileError, TraceState};
 
 /// The limit of traces on the home page; a search finds the others.
 const MOST_CARDS: usize = 500;
@@ -33,6 +34,8 @@ pub(crate) struct Library {
     open: Mutex<Vec<Arc<OpenTrace>>>,
     brought: Mutex<Vec<UploadedTrace>>,
     summaries: Arc<Summaries>,
+    /// The calls in flight, with how far each running recording was read for them.
+    pending: Mutex<PendingCalls>,
     pub(crate) selections: Selections,
     pub(crate) comparisons: Comparisons,
 }
@@ -73,6 +76,7 @@ fn cause(error: &TraceFileError) -> String {
 impl Library {
     pub(crate) fn new(directory: Arc<TraceDirectory>, given: Vec<PathBuf>, store: Option<PathBuf>) -> Self {
         Library {
+            pending: Mutex::default(),
             summaries: Summaries::start(Arc::clone(&directory)),
             directory,
             given,
@@ -102,7 +106,7 @@ impl Library {
             listing.traces().iter().filter(|entry| self.has_words(&listing, entry, &words)).collect();
         let count = found.len() as u64;
         // A stable sort: among equals the newest stay first.
-        found.sort_by_cached_key(|entry| !is_running(entry));
+        found.sort_by_cached_key(|entry| !entry.is_running());
         Home {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             traces: found.iter().take(MOST_CARDS).map(|entry| self.card(&listing, entry)).collect(),
@@ -112,6 +116,15 @@ impl Library {
             given: self.given.iter().map(|path| given_key(path)).collect(),
             unreadable: listing.unreadable(),
         }
+    }
+
+    /// The calls in flight in all running recordings.
+    pub(crate) fn pending(&self) -> Vec<PendingRow> {
+        let listing = self.directory.traces();
+        // Held while reading: concurrent requests wait for the one that reads instead of reading the same.
+        let snapshot = self.pending.lock().now(&listing.catalog);
+        // A recording that can't be read is among the unreadable files of the home page.
+        snapshot.calls.iter().map(PendingRow::from).collect()
     }
 
     /// Whether a trace matches all words. The digest is checked last, because that reads the index.
@@ -125,7 +138,7 @@ impl Library {
         if missing.peek().is_none() {
             return true;
         }
-        let state = if is_running(entry) { "running" } else { "" };
+        let state = if entry.is_running() { "running" } else { "" };
         let Some(digest) = self.directory.known_digest(listing, entry) else {
             return missing.all(|word| state.contains(word.as_str()));
         };
@@ -159,6 +172,10 @@ impl Library {
             bytes: entry.bytes(),
             state: state.kind(),
             state_text: state.describe(),
+            failure: summary.as_ref().map_or_else(
+                || failure(&state, 0, &[]),
+                |summary| failure(&state, summary.crashed_calls, &summary.last_stderr),
+            ),
         }
     }
 

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 use wiretape_library::directory::Listing;
 use wiretape_library::index::FileStamp;
-use wiretape_library::{CatalogEntry, Liveness, TraceDigest, TraceDirectory, liveness};
+use wiretape_library::{CatalogEntry, TraceDigest, TraceDirectory};
 
 /// The counts of one trace.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +24,9 @@ pub(crate) struct Summary {
     pub(crate) calls: u64,
     pub(crate) errors: u64,
     pub(crate) messages: u64,
+    /// The calls that were in flight when the server crashed.
+    pub(crate) crashed_calls: u64,
+    pub(crate) last_stderr: Vec<String>,
 }
 
 impl Summary {
@@ -39,6 +42,8 @@ impl Summary {
             calls: index.client_calls.calls,
             errors: index.client_calls.errors(),
             messages: index.messages,
+            crashed_calls: index.client_calls.crashed,
+            last_stderr: index.last_stderr().to_vec(),
         })
     }
 }
@@ -50,6 +55,8 @@ impl From<TraceDigest> for Summary {
             calls: digest.calls.calls,
             errors: digest.calls.errors(),
             messages: digest.messages(),
+            crashed_calls: digest.calls.crashed,
+            last_stderr: digest.last_stderr,
             client: digest.client,
             server: digest.server,
         }
@@ -177,12 +184,7 @@ fn fingerprint(listing: &Listing) -> u64 {
     let mut hasher = DefaultHasher::new();
     for entry in listing.traces() {
         entry.path.file_name().hash(&mut hasher);
-        (entry.stamp.size, entry.stamp.modified_ns, is_running(entry)).hash(&mut hasher);
+        (entry.stamp.size, entry.stamp.modified_ns, entry.is_running()).hash(&mut hasher);
     }
     hasher.finish()
-}
-
-/// Whether a trace is being recorded.
-pub(crate) fn is_running(entry: &CatalogEntry) -> bool {
-    entry.facts.is_open && liveness(&entry.path) == Liveness::Running
 }

@@ -11,6 +11,7 @@ import type {
   LintReport,
   MessagePage,
   Opened,
+  PendingRow,
   Problem,
   RawPage,
   SessionRow,
@@ -43,6 +44,8 @@ export interface Backend {
   readonly isReport: boolean;
   /** The traces that match all words of `search`. */
   home(search: string, signal?: AbortSignal): Promise<Home>;
+  /** The calls in flight in all running recordings, oldest first. */
+  pending(signal?: AbortSignal): Promise<PendingRow[]>;
   set(keys: string[], signal?: AbortSignal): Promise<TraceSet>;
   watch(keys: string[], handlers: WatchHandlers): Watch;
   calls(keys: string[], query: CallsQuery, signal?: AbortSignal): Promise<CallPage>;

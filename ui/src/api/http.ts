@@ -29,6 +29,10 @@ export class HttpBackend implements Backend {
     return get(url("home", { search }), signal);
   }
 
+  pending(signal?: AbortSignal): Promise<Api.PendingRow[]> {
+    return get(url("pending", {}), signal);
+  }
+
   set(keys: string[], signal?: AbortSignal): Promise<Api.TraceSet> {
     return get(url("set", {}, keys), signal);
   }

@@ -88,7 +88,73 @@ state: "ended" | "rotated" | "running" | "no-end",
 /**
  * The state in a few words, such as `exit 1`.
  */
-stateText: string, };
+stateText: string, 
+/**
+ * How the server failed, if it did.
+ */
+failure: ServerFailure | null, };
+
+/**
+ * A call in flight in a running recording.
+ */
+export type PendingRow = { 
+/**
+ * The key of the trace with its request.
+ */
+trace: string, 
+/**
+ * The label of the trace.
+ */
+label: string, 
+/**
+ * Its number in the trace.
+ */
+call: number, 
+/**
+ * When the request was sent.
+ */
+atUs: number, 
+/**
+ * The time since then.
+ */
+ageUs: number | null, 
+/**
+ * The direction of the request.
+ */
+direction: Dir, 
+/**
+ * The JSON-RPC method.
+ */
+method: string, 
+/**
+ * The tool of a `tools/call`.
+ */
+tool: string | null, 
+/**
+ * The session's id.
+ */
+session: string | null, 
+/**
+ * The number of its progress notifications.
+ */
+progress: number, };
+
+/**
+ * A server that crashed or could not be started.
+ */
+export type ServerFailure = { 
+/**
+ * The exit code; unknown after some signals.
+ */
+exitCode: number | null, 
+/**
+ * The number of the client's calls that were in flight.
+ */
+openCalls: number, 
+/**
+ * The server's last lines on standard error, oldest first.
+ */
+lastStderr: Array<string>, };
 
 /**
  * The traces named by a URL.
@@ -163,6 +229,10 @@ state: "ended" | "rotated" | "running" | "no-end",
  * The state in a few words, such as `exit 1`.
  */
 stateText: string, 
+/**
+ * How the server failed, if it did.
+ */
+failure: ServerFailure | null, 
 /**
  * Remarks: damaged lines, lines of an unknown type, a missing end.
  */

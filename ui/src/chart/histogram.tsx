@@ -29,21 +29,21 @@ export function Histogram({ boundsUs, counts, label }: HistogramProps): JSX.Elem
           0
         </text>
         {buckets.map((bucket, index) => (
-          <Column key={index} bucket={bucket} x={LEFT + index * BAR} max={max} isLabelled={isLabelled(index, buckets.length)} />
+          <Column key={index} bucket={bucket} x={LEFT + index * BAR} max={max} isLabeled={isLabeled(index, buckets.length)} />
         ))}
       </svg>
     </figure>
   );
 }
 
-function isLabelled(index: number, length: number): boolean {
+function isLabeled(index: number, length: number): boolean {
   const step = length > 12 ? 3 : 2;
   return index % step === 0;
 }
 
-type ColumnProps = { bucket: Bucket; x: number; max: number; isLabelled: boolean };
+type ColumnProps = { bucket: Bucket; x: number; max: number; isLabeled: boolean };
 
-function Column({ bucket, x, max, isLabelled }: ColumnProps): JSX.Element {
+function Column({ bucket, x, max, isLabeled }: ColumnProps): JSX.Element {
   const height = bucket.count === 0 ? 0 : Math.max(2, (bucket.count / max) * HEIGHT);
   return (
     <g class="column">
@@ -55,7 +55,7 @@ function Column({ bucket, x, max, isLabelled }: ColumnProps): JSX.Element {
           {number(bucket.count)}
         </text>
       )}
-      {isLabelled && bucket.toUs !== null && (
+      {isLabeled && bucket.toUs !== null && (
         <text class="axis-text" x={x + BAR} y={TOP + HEIGHT + 14} text-anchor="middle">
           {duration(bucket.toUs).replace(".00", "").replace(".0", "")}
         </text>

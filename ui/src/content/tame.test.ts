@@ -44,6 +44,21 @@ test("Markdown is guessed by its signs", () => {
   expect(looksLikeMarkdown("a * b * c")).toBe(false);
 });
 
+test("what a program printed is not Markdown", () => {
+  for (const text of [
+    "AssertionError: refund\n\n- Expected\n+ Received\n\n- 0\n+ 2000",
+    "FAIL test/refund.test.ts\n  12 | const total = sum(items);\n> 13 | expect(total).toBe(0);\n- one\n- two",
+    "Error: no such file\n    at read (node:fs:441:3)\n    at main (/app/src/index.ts:12:5)\n1. a\n2. b",
+    "src/refund.ts:12:5 - error TS2322\n- one\n- two",
+    'Traceback:\n  File "app.py", line 3, in main\n- one\n- two',
+    "--- a/x\n+++ b/x\n@@ -1 +1 @@\n- one\n- two",
+  ]) {
+    expect(looksLikeMarkdown(text), text).toBe(false);
+  }
+  expect(looksLikeMarkdown("# Release 1.2\n\n- faster\n- version 2.0 of the API")).toBe(true);
+  expect(looksLikeMarkdown("| a | b |\n|---|---|\n| 1 | 2 |\n\n- one")).toBe(true);
+});
+
 test("JSON is guessed by its ends", () => {
   expect(looksLikeJson(' {"a":1}\n')).toBe(true);
   expect(looksLikeJson("[1]")).toBe(true);

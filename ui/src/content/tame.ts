@@ -65,9 +65,26 @@ function longestWord(line: string): number {
 
 const SIGNS = [/^ {0,3}#{1,6} \S/, /^ {0,3}```/, /^ {0,3}[-*+] \S/, /^ {0,3}\d{1,3}[.)] \S/, /^\|[ :|-]+\|\s*$/, /\*\*[^*\s][^*]{0,80}\*\*/, /\]\(https?:\/\//];
 
+/** Lines that only programs print: places in files, stack frames, code frames, headers of diffs. Markdown would join or drop them. */
+const PROGRAM_LINES = [
+  /^\s*(?:at |File ")?[\w./\\@-]*\w\.\w{1,5}(?:", line |:|\()\d+/,
+  /^\s+at \S.*[:(]\d+/,
+  /^[\s>]*\d+ [|│]/,
+  /^(?:\+\+\+|---) \S/,
+  /^@@ /,
+];
+
+/** Whether a text is the output of a compiler, a test runner or a diff. */
+function isProgramOutput(lines: readonly string[]): boolean {
+  // Markdown's lists have one kind of bullet.
+  const isDiff = lines.some((line) => /^\s*- \S/.test(line)) && lines.some((line) => /^\s*\+ \S/.test(line));
+  return isDiff || lines.some((line) => PROGRAM_LINES.some((sign) => sign.test(line.slice(0, 400))));
+}
+
 /** Whether a text is likely to be meant as Markdown. */
 export function looksLikeMarkdown(text: string): boolean {
   const lines = text.slice(0, 5_000).split("\n");
+  if (isProgramOutput(lines)) return false;
   const signs = lines.filter((line) => SIGNS.some((sign) => sign.test(line.slice(0, 400)))).length;
   return signs >= 2 || (signs === 1 && /^ {0,3}(#{1,6} |```)/m.test(text.slice(0, 5_000)));
 }

@@ -158,6 +158,10 @@ export class ReportBackend implements Backend {
     return notAvailable();
   }
 
+  pending(): Promise<Api.PendingRow[]> {
+    return notAvailable();
+  }
+
   diff(): Promise<Api.DiffReport> {
     return notAvailable();
   }

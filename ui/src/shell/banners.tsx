@@ -8,6 +8,7 @@ import { isLinked, traceSet } from "../state/set";
 import { Sentence } from "../text/code-spans";
 import { SafeText } from "../text/safe-text";
 import { count, local, number } from "../text/units";
+import { StderrTail } from "../views/parts/stderr-tail";
 import { ProgressBar } from "./problem";
 import { reportFacts } from "../report/facts";
 
@@ -39,8 +40,33 @@ export function Banners(): JSX.Element {
           </button>
         </p>
       )}
+      {set?.traces.map((trace) => <FailureBanner key={trace.key} trace={trace} />)}
       {set?.traces.map((trace) => <TraceBanner key={trace.key} trace={trace} />)}
     </section>
+  );
+}
+
+/** A server that crashed or could not be started, with its last words. */
+function FailureBanner({ trace: { label, stateText, failure } }: { trace: TraceInfo }): JSX.Element | null {
+  if (failure === null) return null;
+  const { openCalls, lastStderr } = failure;
+  const open = openCalls === 0 ? "" : ` with ${count(openCalls, "call")} in flight`;
+  const last = lastStderr.at(-1);
+  const sentence = `${label}: ${stateText}${open}${last === undefined ? "" : `: ${last}`}`;
+  if (lastStderr.length < 2) {
+    return (
+      <p class="banner error" role="status">
+        <SafeText text={sentence} />
+      </p>
+    );
+  }
+  return (
+    <details class="banner error">
+      <summary>
+        <SafeText text={sentence} />
+      </summary>
+      <StderrTail lines={lastStderr} />
+    </details>
   );
 }
 

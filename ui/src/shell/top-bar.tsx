@@ -2,6 +2,7 @@
 
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
+import type { TraceInfo } from "../api/types";
 import { filterText, go, href, route, type ViewName } from "../router";
 import { backend } from "../state/backend";
 import { isLive, traceSet } from "../state/set";
@@ -79,7 +80,7 @@ function TraceTabs(): JSX.Element | null {
             <SafeText text={only.server} />
           </span>
         )}
-        <StateBadge state={only.state} text={only.stateText} />
+        <StateBadge trace={only} />
       </span>
     );
   }
@@ -97,28 +98,28 @@ function TraceTabs(): JSX.Element | null {
       <button type="button" aria-pressed={isAll} onClick={() => go({ filter: withWord(filter, "server", ""), at: 0 })}>
         All
       </button>
-      {traces.map(({ key, label, state, stateText }, at) => (
+      {traces.map((trace, at) => (
         <button
-          key={key}
+          key={trace.key}
           type="button"
-          aria-pressed={isChosen(label)}
-          onClick={() => choose(key, label, at)}
+          aria-pressed={isChosen(trace.label)}
+          onClick={() => choose(trace.key, trace.label, at)}
         >
           <span class={`lane-dot lane-${at % 6}`} aria-hidden="true" />
-          <SafeText text={label} />
-          <StateBadge state={state} text={stateText} />
+          <SafeText text={trace.label} />
+          <StateBadge trace={trace} />
         </button>
       ))}
     </div>
   );
 }
 
-function StateBadge({ state, text }: { state: string; text: string }): JSX.Element | null {
+function StateBadge({ trace: { state, stateText: text, failure } }: { trace: TraceInfo }): JSX.Element | null {
   if (state === "no-end") return <span class="badge warn">recording was cut off</span>;
   if (state === "rotated") return <span class="badge info">continues in the next file</span>;
   if (state === "ended" && text !== "" && text !== "exit 0") {
     return (
-      <span class="badge">
+      <span class={failure === null ? "badge" : "badge error"}>
         <SafeText text={text} />
       </span>
     );

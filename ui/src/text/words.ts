@@ -31,7 +31,7 @@ export function isUnanswered(status: string): boolean {
   return ["timed-out", "cancelled", "disconnected", "crashed", "unanswered", "pending"].includes(status);
 }
 
-/** The colour of a status. */
+/** The color of a status. */
 export function statusTone(status: string, isError: boolean, isOpen = false): "ok" | "bad" | "quiet" | "open" {
   if (isOpen) return "open";
   if (isError) return "bad";

@@ -114,7 +114,7 @@ function useDrag(
       const held = grip.current;
       grip.current = null;
       if (held === null || Math.abs(event.clientX - held.startX) >= 3 || isWhole(seen, whole)) return;
-      // A click centres the window there.
+      // A click centers the window there.
       const half = lengthOf(seen) / 2;
       const at = usAt(event);
       onWindow(within({ fromUs: at - half, toUs: at + half }, whole));
@@ -146,7 +146,7 @@ function draw(canvas: HTMLCanvasElement, density: Density, width: number): void 
   context.scale(ratio, ratio);
   context.clearRect(0, 0, width, HEIGHT_PX);
   const style = getComputedStyle(canvas);
-  const colour = (name: string): string => style.getPropertyValue(name);
+  const color = (name: string): string => style.getPropertyValue(name);
   const top = Math.max(1, density.calls.reduce((most, n) => Math.max(most, n), 0));
   const step = width / Math.max(1, density.calls.length);
   const floor = HEIGHT_PX - 6;
@@ -155,13 +155,13 @@ function draw(canvas: HTMLCanvasElement, density: Density, width: number): void 
   density.calls.forEach((calls, n) => {
     if (calls === 0) return;
     const height = heightOf(calls);
-    context.fillStyle = colour("--bar");
+    context.fillStyle = color("--bar");
     context.fillRect(n * step, floor - height, Math.max(1, step - 0.5), height);
     const failed = heightOf(density.errors[n] ?? 0);
-    context.fillStyle = colour("--bar-error");
+    context.fillStyle = color("--bar-error");
     context.fillRect(n * step, floor - failed, Math.max(1, step - 0.5), failed);
   });
-  context.fillStyle = colour("--stderr");
+  context.fillStyle = color("--stderr");
   density.stderr.forEach((lines, n) => {
     if (lines > 0) context.fillRect(n * step, floor + 1.5, Math.max(1.5, step - 0.5), 3);
   });

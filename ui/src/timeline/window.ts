@@ -32,7 +32,7 @@ export function isWhole(seen: Window, whole: Window): boolean {
   return seen.fromUs <= whole.fromUs && seen.toUs >= whole.toUs;
 }
 
-/** At most `most` round times of a window, labelled with the offset from the start. */
+/** At most `most` round times of a window, labeled with the offset from the start. */
 export function ticks(seen: Window, beginUs: number, most: number): { us: number; text: string }[] {
   const step = niceStep(lengthOf(seen) / Math.max(1, most));
   const found: { us: number; text: string }[] = [];

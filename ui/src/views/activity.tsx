@@ -7,6 +7,7 @@ import { perSecond, RateChart } from "../chart/rates";
 import { go, route } from "../router";
 import { backend } from "../state/backend";
 import { useResource } from "../state/resource";
+import { useTick } from "../state/tick";
 import { number, share } from "../text/units";
 import { Section } from "./parts/section";
 import { ResourceView } from "./parts/states";
@@ -21,26 +22,16 @@ const SPANS: readonly [minutes: number, words: string][] = [
 
 export function ActivityView(): JSX.Element {
   const minutes = route.value.minutes ?? 15;
-  const [tick, setTick] = useState(0);
-  const resource = useResource((signal) => backend.store(minutes, signal), [minutes], [tick]);
+  const [hasStore, setHasStore] = useState(true);
   // Without a store, polling every second would only repeat the error.
-  useTick(resource.error === undefined, setTick);
+  const tick = useTick(hasStore);
+  const resource = useResource((signal) => backend.store(minutes, signal), [minutes], [tick]);
+  useEffect(() => setHasStore(resource.error === undefined), [resource.error]);
   return (
     <ResourceView resource={resource} label="Loading activity">
       {(report) => <Activity report={report} minutes={minutes} />}
     </ResourceView>
   );
-}
-
-/** Counts seconds while the page is visible and the server responds. */
-function useTick(isActive: boolean, setTick: (count: (n: number) => number) => void): void {
-  useEffect(() => {
-    if (!isActive) return undefined;
-    const timer = setInterval(() => {
-      if (document.visibilityState === "visible") setTick((n) => n + 1);
-    }, 1000);
-    return () => clearInterval(timer);
-  }, [isActive, setTick]);
 }
 
 function Activity({ report, minutes }: { report: StoreReport; minutes: number }): JSX.Element {

@@ -22,6 +22,7 @@ import { Timing } from "./call/timing";
 import { callHref, callName } from "./parts/links";
 import { ResourceView, Skeleton } from "./parts/states";
 import { Status } from "./parts/status";
+import { StderrTail } from "./parts/stderr-tail";
 
 export function CallView(): JSX.Element {
   const { at, call } = route.value;
@@ -95,7 +96,24 @@ function CallPage({ detail }: { detail: CallDetail }): JSX.Element {
 
 function NoResponse({ detail: { row } }: { detail: CallDetail }): JSX.Element {
   if (row.isOpen) return <p class="notice" role="status">No response yet. It appears here when it arrives.</p>;
+  if (row.status === "crashed") return <CrashNotice at={row.trace} />;
   return <p class="notice warn">This trace has no response to this call.</p>;
+}
+
+/** The server died while the call was in flight. */
+function CrashNotice({ at }: { at: number }): JSX.Element {
+  const trace = traceSet.value?.traces[at];
+  const lines = trace?.failure?.lastStderr ?? [];
+  const how = trace?.failure == null ? "crashed" : trace.stateText;
+  return (
+    <div class="notice error" role="status">
+      <p>
+        <SafeText text={`The server ${how} before it responded.`} />
+        {lines.length > 0 && " Its last lines on standard error:"}
+      </p>
+      {lines.length > 0 && <StderrTail lines={lines} />}
+    </div>
+  );
 }
 
 function CallHead({ detail, isRaw }: { detail: CallDetail; isRaw: boolean }): JSX.Element {

@@ -13,6 +13,7 @@ import { useResource } from "../state/resource";
 import { change } from "../state/set";
 import { SafeText } from "../text/safe-text";
 import { count, number } from "../text/units";
+import { PendingCalls } from "./home/pending";
 import { OpenBar } from "./parts/open-bar";
 import { traceColumns } from "./parts/trace-columns";
 
@@ -44,6 +45,7 @@ function Traces({ home, search, onSearch }: TracesProps): JSX.Element {
   return (
     <div class="home">
       <OpenBar search={search} onSearch={onSearch} selected={selected} onClear={() => setSelected([])} hasStore={home.hasStore} />
+      <PendingCalls />
       <p class="list-facts" role="status">
         {facts(home)}
       </p>
@@ -61,7 +63,7 @@ function Traces({ home, search, onSearch }: TracesProps): JSX.Element {
           active={active}
           onActive={setActive}
           onOpen={(trace) => go({ trace: [trace.key] })}
-          isError={(trace) => (trace.errors ?? 0) > 0}
+          isError={(trace) => (trace.errors ?? 0) > 0 || trace.failure !== null}
           classOf={(trace) => (trace.state === "running" ? "running" : "card")}
         />
       )}

@@ -11,7 +11,7 @@ const ONE = `?trace=${NOTES}`;
 
 /** A state of the page, and something that is there when it is loaded. */
 const STATES = [
-  ["", "", "3 traces|4 traces|5 traces"],
+  ["", "", "[3-6] traces"],
   [BOTH, "view=timeline", "51 messages"],
   [ONE, "view=timeline&call=5", "Timing"],
   [BOTH, "view=calls", "19 calls"],
@@ -31,6 +31,8 @@ const STATES = [
   [`?diff=${NOTES};${NOTES_LATER}`, "", "changed"],
   [`?diff=${NOTES};${NOTES_LATER}`, "open=3", "changed"],
   ["", "view=activity", "Newest calls"],
+  ["?trace=bad", "view=calls", "crashed \\(exit 1\\)"],
+  ["?trace=bad", "view=call&call=2", "before it responded"],
   ["?trace=nothing-like-it", "", "There is no trace"],
 ];
 
@@ -41,7 +43,7 @@ const SIZES = [
 
 await test(async (bench) => {
   await layThree(bench);
-  await lay(bench, "traces/missing-end.jsonl");
+  await lay(bench, "traces/missing-end.jsonl", "lint/server-crashed/bad.jsonl");
   await bench.wiretape(["demo", "--no-view"]);
   const server = await bench.view();
   const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -87,7 +89,7 @@ async function everyLook(page, look) {
 /** Nothing serious is found. */
 async function clean(page) {
   const found = await page.evaluate(async () => {
-    // The dark page differs in nothing but its colours.
+    // The dark page differs in nothing but its colors.
     const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
     const only = isDark ? { runOnly: { type: "rule", values: ["color-contrast"] } } : {};
     const { violations } = await window.axe.run(document, { resultTypes: ["violations"], ...only });

@@ -34,7 +34,7 @@ const MISTAKES = [
   ["latency>soon", "latency>soon"],
   ["tool:read_note status:wrong", "status:wrong"],
   ["tool:grüß dir:up tool:x", "dir:up"],
-  ["colour:red", "colour:red"],
+  ["color:red", "color:red"],
   ["dir:in tool:\"open", "tool:\"open"],
 ];
 

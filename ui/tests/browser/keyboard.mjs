@@ -151,12 +151,12 @@ await test(async (bench) => {
     const shade = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const before = await shade();
     await press("d");
-    await eventually("another colour", async () => (await shade()) !== before);
+    await eventually("another color", async () => (await shade()) !== before);
     await page.reload();
     await list(page, "Calls").waitFor();
     assert.notEqual(await shade(), before);
     await press("d");
-    await eventually("the colour before", async () => (await shade()) === before);
+    await eventually("the color before", async () => (await shade()) === before);
   });
 
   await bench.check("? lists every key; esc closes it", async () => {

@@ -14,7 +14,7 @@ const LARGEST = 300_000;
 /** So many of a hundred pixels may differ: fonts are not drawn the same everywhere. */
 const MOST_PERCENT = 3;
 
-/** A picture: its name, its colours, its state, and what is there when it is loaded. */
+/** A picture: its name, its colors, its state, and what is there when it is loaded. */
 const PICTURES = [
   ["timeline", "light", `?trace=${NOTES};${WEATHER}`, "view=timeline", ["51 messages", "19 calls"]],
   ["call", "light", `?trace=${NOTES}`, "view=call&call=5", ["Two days in Lisbon", "No findings for this call"]],

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 #[cfg(test)]
 use ts_rs::TS;
-use wiretape_library::TraceStateKind;
+use wiretape_library::{PendingCall, TraceStateKind};
 
 /// The start page: all traces.
 #[derive(Debug, Clone, Serialize)]
@@ -44,7 +44,7 @@ pub struct TraceCard {
     pub client: Option<String>,
     /// The server's name and version, once known.
     pub server: Option<String>,
-    /// When it began.
+    /// When the recording began; unknown if no line has a time.
     pub started_us: Option<i64>,
     /// Its duration, so far.
     pub duration_us: Option<u64>,
@@ -61,6 +61,66 @@ pub struct TraceCard {
     pub state: TraceStateKind,
     /// The state in a few words, such as `exit 1`.
     pub state_text: String,
+    /// How the server failed, if it did.
+    pub failure: Option<ServerFailure>,
+}
+
+/// A call in flight in a running recording.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct PendingRow {
+    /// The key of the trace with its request.
+    pub trace: String,
+    /// The label of the trace.
+    pub label: String,
+    /// Its number in the trace.
+    pub call: u64,
+    /// When the request was sent.
+    pub at_us: i64,
+    /// The time since then.
+    pub age_us: Option<u64>,
+    /// The direction of the request.
+    pub direction: Dir,
+    /// The JSON-RPC method.
+    pub method: String,
+    /// The tool of a `tools/call`.
+    pub tool: Option<String>,
+    /// The session's id.
+    pub session: Option<String>,
+    /// The number of its progress notifications.
+    pub progress: u64,
+}
+
+impl From<&PendingCall> for PendingRow {
+    fn from(pending: &PendingCall) -> Self {
+        let call = &pending.call;
+        PendingRow {
+            trace: pending.entry.id().to_owned(),
+            label: pending.entry.label().to_owned(),
+            call: call.number,
+            at_us: pending.at_us,
+            age_us: call.duration_us,
+            direction: call.direction.into(),
+            method: call.method.to_string(),
+            tool: call.tool.as_deref().map(str::to_owned),
+            session: call.session.as_deref().map(str::to_owned),
+            progress: call.progress,
+        }
+    }
+}
+
+/// A server that crashed or could not be started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ServerFailure {
+    /// The exit code; unknown after some signals.
+    pub exit_code: Option<i64>,
+    /// The number of the client's calls that were in flight.
+    pub open_calls: u64,
+    /// The server's last lines on standard error, oldest first.
+    pub last_stderr: Vec<String>,
 }
 
 /// The traces named by a URL.
@@ -99,7 +159,7 @@ pub struct TraceInfo {
     pub transport: Option<String>,
     /// The server's command or URL.
     pub command: Option<String>,
-    /// When it began.
+    /// When the recording began; 0 if no line has a time.
     pub started_us: i64,
     /// When its last line was observed.
     pub last_us: i64,
@@ -108,6 +168,8 @@ pub struct TraceInfo {
     pub state: TraceStateKind,
     /// The state in a few words, such as `exit 1`.
     pub state_text: String,
+    /// How the server failed, if it did.
+    pub failure: Option<ServerFailure>,
     /// Remarks: damaged lines, lines of an unknown type, a missing end.
     pub notices: Vec<String>,
     /// The number of indexed lines.
@@ -202,9 +264,9 @@ pub struct CallRow {
     pub direction: Dir,
     /// The request's id, as text.
     pub id: Option<String>,
-    /// The session's id.
+    /// The `Mcp-Session-Id` of the request; none over stdio.
     pub session: Option<String>,
-    /// The JSON-RPC method.
+    /// The JSON-RPC method, such as `tools/call`.
     pub method: String,
     /// The tool of a `tools/call`.
     pub tool: Option<String>,
@@ -216,11 +278,11 @@ pub struct CallRow {
     pub is_open: bool,
     /// The JSON-RPC error code, or the HTTP status.
     pub code: Option<i64>,
-    /// From request to response.
+    /// From the request to its outcome: the response, the cancellation, or the end of the exchange.
     pub latency_us: Option<u64>,
-    /// The part of the latency during which a person was asked.
+    /// The part of the latency during which the client waited for the user.
     pub person_us: u64,
-    /// The part of the latency during which the client answered requests of the server.
+    /// The part of the latency during which the client handled other requests of the server.
     pub client_us: u64,
     /// The size of the request in bytes.
     pub request_bytes: u64,
@@ -361,13 +423,13 @@ pub struct MessageRow {
 pub enum LineKind {
     /// The first line, with facts about the recording.
     Meta,
-    /// A JSON-RPC request.
+    /// A JSON-RPC message with a method and an id.
     Request,
-    /// A JSON-RPC response.
+    /// A JSON-RPC message with a result or an error.
     Response,
-    /// A JSON-RPC notification.
+    /// A JSON-RPC message with a method and no id.
     Notification,
-    /// A JSON-RPC batch.
+    /// An array of JSON-RPC messages.
     Batch,
     /// JSON that is not a JSON-RPC message.
     Odd,
@@ -398,9 +460,9 @@ pub enum LineKind {
 pub struct CallDetail {
     /// The call, as in a list.
     pub row: CallRow,
-    /// The request's JSON.
+    /// The request's JSON, and its line.
     pub request: Payload,
-    /// The response's JSON.
+    /// The response's JSON, and its line; none if there was no response.
     pub response: Option<Payload>,
     /// What happened during the call, in order.
     pub meanwhile: Vec<Meanwhile>,
@@ -448,9 +510,9 @@ pub struct Meanwhile {
     pub after_us: Option<u64>,
     /// The kind of entry.
     pub kind: MeanwhileKind,
-    /// The call that a request or an answer belongs to.
+    /// The call that a request or a response belongs to.
     pub call: Option<u64>,
-    /// A one-line summary.
+    /// The entry in one line, for the list.
     pub about: String,
 }
 
@@ -459,13 +521,13 @@ pub struct Meanwhile {
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum MeanwhileKind {
-    /// A progress notification.
+    /// A progress notification for the call.
     Progress,
     /// The cancellation of the call.
     Cancellation,
     /// A request from the other side.
     Request,
-    /// The answer to a request from the other side.
+    /// The response to a request from the other side.
     Answer,
     /// A line of the server's stderr.
     Stderr,
@@ -487,7 +549,7 @@ pub struct OperationView {
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct HttpView {
-    /// The HTTP method.
+    /// The HTTP method; unknown if the trace does not have the head of the request.
     pub method: Option<String>,
     /// The URL of the request.
     pub url: Option<String>,
@@ -499,7 +561,7 @@ pub struct HttpView {
     pub response_headers: Vec<HeaderField>,
 }
 
-/// A header field.
+/// A header field of a request or a response.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
@@ -517,7 +579,7 @@ pub struct HeaderField {
 pub struct RawPage {
     /// The number of all lines.
     pub total: u64,
-    /// The requested lines.
+    /// The requested lines, in the order of the file.
     pub lines: Vec<RawLine>,
 }
 
@@ -570,17 +632,17 @@ pub struct ToolRow {
     pub share: f64,
     /// The number of failed calls.
     pub errors: u64,
-    /// The number of calls without an answer.
+    /// The number of calls without a response.
     pub unanswered: u64,
-    /// The mean latency.
+    /// The mean latency of the calls with a response.
     pub mean_us: Option<u64>,
-    /// The median latency.
+    /// The median latency of the calls with a response.
     pub p50_us: Option<u64>,
     /// The 95th percentile of the latency.
     pub p95_us: Option<u64>,
     /// The 99th percentile of the latency.
     pub p99_us: Option<u64>,
-    /// The longest latency.
+    /// The longest latency of the calls with a response.
     pub max_us: Option<u64>,
     /// The number of calls by latency, see `buckets_us`.
     pub histogram: Vec<u32>,
@@ -621,11 +683,11 @@ pub struct SessionRow {
     pub calls: u64,
     /// The number of failed calls.
     pub errors: u64,
-    /// The number of calls without an answer.
+    /// The number of calls without a response.
     pub unanswered: u64,
 }
 
-/// The linter's findings.
+/// The linter's findings, as far as it has read the traces.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
@@ -647,9 +709,9 @@ pub struct LintReport {
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct RuleFindings {
-    /// The rule's code, such as `L014`.
+    /// The rule's code, such as `M003`.
     pub code: String,
-    /// The rule's name.
+    /// The rule's name, such as `id-null`.
     pub name: String,
     /// The group that the rule belongs to.
     pub family: String,
@@ -657,7 +719,7 @@ pub struct RuleFindings {
     pub severity: String,
     /// What the rule checks.
     pub what: String,
-    /// Why it matters.
+    /// Why the rule exists, in a sentence or two.
     pub why: String,
     /// How to fix a violation.
     pub fix: String,
@@ -678,9 +740,9 @@ pub struct RuleFindings {
 pub struct Finding {
     /// The index of its trace in the set.
     pub trace: u32,
-    /// The rule's code.
+    /// The rule's code, such as `M003`.
     pub code: String,
-    /// The rule's name.
+    /// The rule's name, such as `id-null`.
     pub rule: String,
     /// `error`, `warning` or `info`.
     pub severity: String,
@@ -731,7 +793,7 @@ pub struct DiffReport {
     pub rows: Vec<DiffRow>,
 }
 
-/// A changed definition.
+/// A change in a server's definitions.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
@@ -740,7 +802,7 @@ pub struct DefinitionChange {
     pub of: String,
     /// The name of the definition.
     pub name: String,
-    /// How it changed.
+    /// The kind of change: `added`, `removed`, `renamed`, `description` …
     pub change: String,
     /// The effect on users: `breaking` …
     pub effect: String,
@@ -750,9 +812,9 @@ pub struct DefinitionChange {
     pub message: String,
     /// What to do about it.
     pub advice: String,
-    /// The old value.
+    /// The old value as JSON; none if it was added.
     pub before: Option<String>,
-    /// The new value.
+    /// The new value as JSON; none if it was removed.
     pub after: Option<String>,
 }
 
@@ -769,7 +831,7 @@ pub struct DiffRow {
     pub pace: Option<String>,
     /// The direction of the request.
     pub direction: Dir,
-    /// The JSON-RPC method.
+    /// The JSON-RPC method, such as `tools/call`.
     pub method: String,
     /// The name of the tool or prompt.
     pub name: Option<String>,
@@ -792,7 +854,7 @@ pub struct DiffSide {
     pub status: String,
     /// Whether the outcome is a failure.
     pub is_error: bool,
-    /// The time that the answering side itself took.
+    /// The duration without the time that the responding side waited for the user or the other side.
     pub took_us: Option<u64>,
     /// A one-line summary of the request.
     pub about: String,
@@ -803,7 +865,7 @@ pub struct DiffSide {
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct DiffDetail {
-    /// The differing values.
+    /// The values that differ, in the order of the message.
     pub differences: Vec<DifferenceView>,
     /// Whether there are more, which are left out.
     pub has_more: bool,
@@ -839,9 +901,9 @@ pub struct StoreReport {
     pub errors: u64,
     /// Statistics by server and tool or method.
     pub rows: Vec<StoreStat>,
-    /// The slowest calls.
+    /// The slowest calls, slowest first.
     pub slow: Vec<StoreCall>,
-    /// The newest calls.
+    /// The newest calls, newest first.
     pub newest: Vec<StoreCall>,
     /// The clients, most recently active first.
     pub clients: Vec<StoreClient>,
@@ -869,7 +931,7 @@ pub struct StoreRate {
 pub struct StoreStat {
     /// The name of the server.
     pub server: String,
-    /// The JSON-RPC method.
+    /// The JSON-RPC method, such as `tools/call`.
     pub method: String,
     /// The name of the tool, if one is called.
     pub tool: Option<String>,
@@ -877,11 +939,11 @@ pub struct StoreStat {
     pub calls: u64,
     /// The number of failed calls.
     pub errors: u64,
-    /// The median latency.
+    /// The median latency of the calls with a response.
     pub p50_us: Option<u64>,
     /// The 95th percentile of the latency.
     pub p95_us: Option<u64>,
-    /// The longest latency.
+    /// The longest latency of the calls with a response.
     pub max_us: Option<u64>,
 }
 
@@ -894,7 +956,7 @@ pub struct StoreCall {
     pub at_ms: i64,
     /// The name of the server.
     pub server: String,
-    /// The JSON-RPC method.
+    /// The JSON-RPC method, such as `tools/call`.
     pub method: String,
     /// The name of the tool, if one is called.
     pub tool: Option<String>,
@@ -904,11 +966,11 @@ pub struct StoreCall {
     pub status: String,
     /// Whether the outcome is a failure.
     pub is_error: bool,
-    /// The error message.
+    /// The error message, truncated; none if the call succeeded.
     pub error: Option<String>,
-    /// From request to response.
+    /// From the request to the end of the response, or until the call was abandoned.
     pub latency_us: Option<u64>,
-    /// The session's id.
+    /// The id of its session, as in `wiretape sessions`.
     pub session: Option<String>,
     /// The key of the trace it is recorded in, if this server can open it.
     pub trace: Option<String>,
@@ -919,9 +981,9 @@ pub struct StoreCall {
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct StoreClient {
-    /// The client's name.
+    /// The name in the client's `clientInfo`.
     pub name: String,
-    /// The client's version.
+    /// The version in the client's `clientInfo`.
     pub version: Option<String>,
     /// The number of sessions.
     pub sessions: u64,
@@ -967,7 +1029,7 @@ pub struct LiveRequest {
     pub url: String,
 }
 
-/// A report: traces with all answers that the page needs.
+/// A report: traces with everything that the page needs.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
@@ -988,9 +1050,9 @@ pub struct Report {
     pub details: Vec<ReportDetail>,
     /// The tools and methods.
     pub tools: ToolsReport,
-    /// The sessions.
+    /// The sessions in all traces.
     pub sessions: Vec<SessionRow>,
-    /// The linter's findings.
+    /// The findings of the linter, which has read everything.
     pub lint: LintReport,
 }
 
@@ -1033,7 +1095,7 @@ pub struct ReportLines {
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// What is wrong.
+    /// What is wrong, as a sentence for people.
     pub error: String,
     /// What to do about it.
     pub hint: Option<String>,

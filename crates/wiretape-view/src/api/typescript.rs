@@ -26,6 +26,8 @@ fn the_page_has_the_types_of_the_api() {
     let text = declared!(
         Home,
         TraceCard,
+        PendingRow,
+        ServerFailure,
         TraceSet,
         TraceInfo,
         Progress,
@@ -76,7 +78,7 @@ fn the_page_has_the_types_of_the_api() {
     );
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui/src/api/types.ts");
     if std::env::var_os("WIRETAPE_UPDATE_DOCS").is_some() {
-        fs::write(&file, &text).expect("the types can be written");
+        fs::write(&file, &text).expect("the page's sources are writable in a checkout");
     }
     let written = fs::read_to_string(&file).unwrap_or_default();
     assert!(

@@ -6,7 +6,7 @@ use crate::api::types::{Dir, LineKind};
 use std::sync::Arc;
 use wiretape_analyze::call::{Call, Outcome};
 use wiretape_analyze::reading::{Analysis, Closed, LineView, Meaning, Reading, RecordingState, Seen};
-use wiretape_analyze::summary::Ending;
+use wiretape_analyze::summary::{Crash, Crashes, Ending};
 use wiretape_trace::format::{Line, Meta, Record};
 use wiretape_trace::message::{Direction, MessageKind};
 
@@ -20,6 +20,7 @@ pub(crate) struct Batch {
     pub(crate) messages: u64,
     pub(crate) meta: Option<Box<Meta>>,
     pub(crate) ending: Option<Ending>,
+    pub(crate) crash: Option<Crash>,
     /// The end of the last line.
     pub(crate) end: u64,
 }
@@ -27,7 +28,7 @@ pub(crate) struct Batch {
 /// Reads the lines of a trace in order and returns batches of additions.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
-    reading: Reading<Indexing>,
+    reading: Reading<(Indexing, Crashes)>,
 }
 
 #[derive(Debug, Default)]
@@ -53,27 +54,28 @@ impl Builder {
     /// Updates the open calls when there are no more lines for now.
     pub(crate) fn update_open_calls(&mut self, state: RecordingState) {
         let open: Vec<(Call, i64)> =
-            self.reading.pending(state).map(|(call, at_us)| (call, *at_us)).collect();
+            self.reading.pending(state).map(|(call, (at_us, ()))| (call, *at_us)).collect();
         for (call, at_us) in open {
-            self.reading.analysis_mut().put(&call, at_us);
+            self.reading.analysis_mut().0.put(&call, at_us);
         }
     }
 
     /// Sets the offset up to which everything was observed.
     pub(crate) fn reached(&mut self, offset: u64) {
-        self.reading.analysis_mut().batch.end = offset;
+        self.reading.analysis_mut().0.batch.end = offset;
     }
 
     /// The additions since the last batch.
     pub(crate) fn take(&mut self) -> Batch {
-        let indexing = self.reading.analysis_mut();
+        let (indexing, crashes) = self.reading.analysis_mut();
         let mut batch = std::mem::take(&mut indexing.batch);
         batch.names = indexing.namer.take_fresh();
+        batch.crash = crashes.found().last().cloned();
         batch
     }
 
     pub(crate) fn waiting(&self) -> usize {
-        self.reading.analysis().batch.lines.len()
+        self.reading.analysis().0.batch.lines.len()
     }
 }
 

@@ -15,7 +15,7 @@ use names::Names;
 use std::ops::Range;
 use wiretape_analyze::filter::Subject;
 use wiretape_analyze::stats::CallCounts;
-use wiretape_analyze::summary::Ending;
+use wiretape_analyze::summary::{Crash, Ending};
 use wiretape_trace::format::Meta;
 use wiretape_trace::message::Direction;
 
@@ -30,6 +30,8 @@ pub(crate) struct Index {
     pub(crate) client_calls: CallCounts,
     pub(crate) meta: Option<Box<Meta>>,
     pub(crate) ending: Option<Ending>,
+    /// How the server crashed, with its last lines on standard error.
+    crash: Option<Crash>,
     end: u64,
 }
 
@@ -46,6 +48,7 @@ impl Index {
         self.meta = self.meta.take().or(batch.meta);
         // The last ending counts, because more may follow an `end`.
         self.ending = batch.ending.or(self.ending.take());
+        self.crash = batch.crash.or(self.crash.take());
         self.end = self.end.max(batch.end);
     }
 
@@ -58,6 +61,11 @@ impl Index {
             self.client_calls.remove(before.outcome);
         }
         self.client_calls.add(call.outcome);
+    }
+
+    /// The last lines on standard error of a server that crashed.
+    pub(crate) fn last_stderr(&self) -> &[String] {
+        self.crash.as_ref().map_or(&[], |crash| &crash.last_stderr)
     }
 
     pub(crate) fn lines(&self) -> usize {

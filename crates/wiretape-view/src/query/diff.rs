@@ -57,6 +57,7 @@ pub(crate) struct ComparisonResult {
 impl Comparisons {
     /// The comparison of two traces in their current state; started if there is none.
     pub(crate) fn of(&self, first: &Arc<OpenTrace>, second: &Arc<OpenTrace>) -> Arc<Comparison> {
+        // The length is part of the key, so a trace that is being recorded is compared again when it has grown.
         let of = [first, second].map(|trace| (trace.key.clone(), trace.progress().done));
         let mut kept = self.kept.lock();
         // Also finds a comparison that is still running, so that polling doesn't start another one.
@@ -70,11 +71,14 @@ impl Comparisons {
             done: AtomicU64::new(0),
             result: Mutex::new(None),
         });
+        // The page shows one comparison at a time; a few more make going back and forth immediate. Each holds two
+        // indexes, so the number is small.
         if kept.len() >= KEPT {
             kept.remove(0);
         }
         kept.push(Arc::clone(&comparison));
         let run = Arc::clone(&comparison);
+        // Not in the request: comparing two long traces takes seconds, and the page polls for the progress.
         thread::spawn(move || run.run());
         comparison
     }
@@ -93,6 +97,7 @@ impl Comparison {
 
     fn progress(&self) -> Progress {
         let total = self.of.iter().map(|(_, bytes)| bytes).sum();
+        // The result may be missing although all bytes are read: aligning comes after reading.
         Progress { done: self.done.load(Ordering::Acquire), total, is_complete: self.result().is_some() }
     }
 
@@ -105,6 +110,7 @@ impl Comparison {
         (report.removed, report.added) = (summary.removed, summary.added);
         (report.slower, report.faster) = (summary.slower, summary.faster);
         report.definitions.clone_from(&compared.definitions);
+        // No status means all, so that a URL without a filter shows everything.
         let is_meant = |row: &CallRow| kinds.is_empty() || kinds.contains(&row.status);
         let rows: Vec<usize> = (0..compared.rows.len()).filter(|at| is_meant(&compared.rows[*at])).collect();
         report.total = rows.len() as u64;
@@ -143,6 +149,7 @@ impl Comparison {
         let Some(row) = usize::try_from(at).ok().and_then(|at| compared.rows.get(at)) else {
             return Ok(None);
         };
+        // A call in one trace only has nothing to compare; the page shows the call itself instead.
         let (Some(first), Some(second)) = (row.first, row.second) else { return Ok(None) };
         let before = payloads(&self.first, first as u64 + 1)?;
         let after = payloads(&self.second, second as u64 + 1)?;
@@ -180,6 +187,7 @@ impl ComparisonResult {
             let mut reading = Reading::new(CallIndexer::new(&ignored));
             trace.scan(&AtomicU64::new(0), |line| {
                 reading.observe(line);
+                // Relaxed: the number is only for a progress bar, and the result is handed over by a lock.
                 done.store(before + line.offset, Ordering::Relaxed);
             })?;
             Ok(reading.finish(trace.recording_state()).finish())
@@ -199,6 +207,7 @@ impl ComparisonResult {
             }
         }
         let summary = Summary::of(&rows, &first, &second, Some(PACE));
+        // Definitions are compared as sets, independent of the calls that listed them.
         let drift = drift::compare(&first.definitions, &second.definitions);
         let definitions = drift.changes.iter().map(definition).collect();
         Ok(ComparisonResult { first, second, comparer, rows, summary, definitions })
@@ -224,6 +233,8 @@ fn definition(change: &Change) -> DefinitionChange {
 }
 
 fn value_text(json: &[u8]) -> String {
+    // A value is shown, not processed: the whole one is in the call view, and a response with thousands of
+    // megabyte-long values would freeze the page.
     let text = text_of(json);
     if text.len() <= LONGEST_VALUE {
         return text;

@@ -1,9 +1,10 @@
 //! Facts about traces as a whole.
 
 use super::{Set, detail};
-use crate::api::types::{Change, TraceChange, TraceInfo, TraceSet};
+use crate::api::types::{Change, ServerFailure, TraceChange, TraceInfo, TraceSet};
 use crate::trace::OpenTrace;
 use std::io;
+use wiretape_library::TraceState;
 use wiretape_trace::message::Envelope;
 use wiretape_trace::protocol::{Peer, handshake_version, method, request_version};
 
@@ -35,6 +36,7 @@ fn trace_info(trace: &OpenTrace) -> io::Result<TraceInfo> {
         last_us,
         state: state.kind(),
         state_text: state.describe(),
+        failure: failure(&state, index.client_calls.crashed, index.last_stderr()),
         notices,
         lines: index.lines() as u64,
         messages: index.messages,
@@ -42,6 +44,16 @@ fn trace_info(trace: &OpenTrace) -> io::Result<TraceInfo> {
         errors: index.client_calls.errors(),
         progress: trace.progress(),
     })
+}
+
+/// How the server failed, if it did.
+pub(crate) fn failure(state: &TraceState, open_calls: u64, last_stderr: &[String]) -> Option<ServerFailure> {
+    match state {
+        TraceState::Ended(end) if end.is_failure() => {
+            Some(ServerFailure { exit_code: end.exit_code, open_calls, last_stderr: last_stderr.to_vec() })
+        }
+        _ => None,
+    }
 }
 
 /// The reading progress of the traces of a set.

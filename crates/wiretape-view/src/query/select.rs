@@ -117,7 +117,7 @@ pub(crate) struct Selections {
 struct SelectionKey {
     traces: Vec<(String, u64)>,
     filter: String,
-    /// `None` for lines.
+    /// The order of calls; `None` for a selection of lines, which has only one order.
     sort: Option<Sort>,
 }
 

@@ -71,7 +71,7 @@ pub enum ReportError {
     Write(#[from] io::Error),
 }
 
-/// Writes a report.
+/// Writes traces and the page as one HTML file, with secrets redacted by the current rules.
 pub fn write(options: &ReportOptions<'_>, out: &mut dyn Write) -> Result<Written, ReportError> {
     let page = PAGE.as_ref().ok_or(ReportError::NoPage)?;
     let (mut traces, mut written) = (Vec::new(), Written::default());

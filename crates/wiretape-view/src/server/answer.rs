@@ -9,7 +9,7 @@ use std::io;
 use wiretape_analyze::filter::FilterError;
 use wiretape_events::store::StoreError;
 
-/// An error response.
+/// An error response, with a sentence that the page shows.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     status: StatusCode,

@@ -42,7 +42,7 @@ pub enum ViewError {
     /// The address can't be bound.
     #[error("can't listen on {address}")]
     Listen {
-        /// The configured address.
+        /// The address as configured, before a port was assigned.
         address: SocketAddr,
         /// The operating system's error.
         source: io::Error,

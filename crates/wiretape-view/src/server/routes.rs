@@ -3,8 +3,8 @@
 use super::answer::{Refusal, answer};
 use super::{App, bring, guard, live, page, watch};
 use crate::api::types::{
-    CallDetail, CallPage, Density, DiffDetail, DiffReport, Home, LintReport, MessagePage, RawPage,
-    SessionRow, StoreReport, Timeline, ToolsReport, TraceSet,
+    CallDetail, CallPage, Density, DiffDetail, DiffReport, Home, LintReport, MessagePage, PendingRow,
+    RawPage, SessionRow, StoreReport, Timeline, ToolsReport, TraceSet,
 };
 use crate::query::select::{Row, Sort, TypedFilter};
 use crate::query::{Set, calls, detail, info, lines, lint, sessions, store, timeline, tools};
@@ -30,6 +30,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/app.js", get(page::script))
         .route("/app.css", get(page::style))
         .route("/api/home", get(home))
+        .route("/api/pending", get(pending))
         .route("/api/set", get(set))
         .route("/api/watch", get(watch::watch))
         .route("/api/calls", get(call_page))
@@ -112,6 +113,7 @@ impl ApiQuery {
     }
 
     fn at(&self) -> u32 {
+        // An index that does not fit can't exist, and is then simply not found.
         u32::try_from(self.at).unwrap_or(u32::MAX)
     }
 }
@@ -125,6 +127,10 @@ struct HomeQuery {
 
 async fn home(State(app): Shared, Query(query): Query<HomeQuery>) -> Answer<Home> {
     answer(move || Ok(app.library.home(&query.search))).await
+}
+
+async fn pending(State(app): Shared) -> Answer<Vec<PendingRow>> {
+    answer(move || Ok(app.library.pending())).await
 }
 
 async fn set(State(app): Shared, Query(query): Query<ApiQuery>) -> Answer<TraceSet> {
@@ -144,6 +150,7 @@ async fn bars(State(app): Shared, Query(query): Query<ApiQuery>) -> Answer<Timel
     answer(move || {
         let set = query.set(&app)?;
         let rows = app.library.selections.calls(&set, &query.filter()?, Sort::default())?;
+        // Without a range, the whole timeline, including calls whose time is unknown.
         let part = query.from_us.unwrap_or(i64::MIN)..=query.to_us.unwrap_or(i64::MAX);
         let limit = query.limit.unwrap_or(2000).min(MOST_BARS);
         Ok(timeline::timeline(&set, &rows, &part, usize::try_from(limit).unwrap_or(usize::MAX)))
@@ -153,6 +160,7 @@ async fn bars(State(app): Shared, Query(query): Query<ApiQuery>) -> Answer<Timel
 
 async fn density(State(app): Shared, Query(query): Query<ApiQuery>) -> Answer<Density> {
     answer(move || {
+        // At least one, since the width of a bucket is a division by their number.
         let buckets = query.buckets.unwrap_or(400).clamp(1, MOST_BUCKETS);
         Ok(timeline::density(&query.set(&app)?, buckets))
     })
@@ -207,6 +215,7 @@ async fn payload(State(app): Shared, Query(query): Query<ApiQuery>) -> Result<Re
         let trace = query.trace(&app)?;
         let row = calls::call_row(&trace, query.at(), query.call)?;
         let row = row.ok_or_else(|| Refusal::not_found("call in this trace"))?;
+        // The line says which of the two is meant; a request and its response are never on the same line.
         let found = match row.response_line.filter(|line| *line == query.line) {
             Some(line) => detail::response(&trace, &row, line)?,
             None => detail::request(&trace, query.call)?,
@@ -221,6 +230,7 @@ async fn payload(State(app): Shared, Query(query): Query<ApiQuery>) -> Result<Re
 
 /// A plain-text response: recorded content must not be interpreted by the browser.
 fn plain(bytes: Vec<u8>) -> Response {
+    // `nosniff` is set for every response, so a browser does not guess another type from the content.
     ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], bytes).into_response()
 }
 
@@ -252,6 +262,7 @@ struct DiffQuery {
 
 async fn diff(State(app): Shared, Query(query): Query<DiffQuery>) -> Answer<DiffReport> {
     answer(move || {
+        // Comparisons are cached by the pair, so paging through the rows aligns the calls only once.
         let (first, second) = (app.library.trace(&query.a)?, app.library.trace(&query.b)?);
         let comparison = app.library.comparisons.of(&first, &second);
         Ok(comparison.report(
@@ -300,6 +311,7 @@ async fn store_report(State(app): Shared, Query(query): Query<ActivityQuery>) ->
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now_ms = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+        // The rates are one row per interval; an unlimited range would read the whole store for one request.
         let minutes = query.minutes.unwrap_or(15).clamp(1, MOST_MINUTES);
         Ok(store::report(path, minutes, now_ms, |name| app.library.key_of(name))?)
     })

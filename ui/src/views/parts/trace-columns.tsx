@@ -5,6 +5,7 @@ import type { TraceCard } from "../../api/types";
 import type { Column } from "../../list/row-table";
 import { SafeText } from "../../text/safe-text";
 import { bytes, duration, local, number, when } from "../../text/units";
+import { visible } from "../../text/visible";
 
 export function traceColumns(selected: readonly string[], toggle: (key: string) => void): Column<TraceCard>[] {
   return [
@@ -65,10 +66,26 @@ function Name({ trace }: { trace: TraceCard }): JSX.Element {
         <SafeText text={trace.label} />
       </strong>{" "}
       <TraceBadge trace={trace} />
+      <Detail trace={trace} />
+    </>
+  );
+}
+
+/** The file's name; of a server that failed, its last words. */
+function Detail({ trace }: { trace: TraceCard }): JSX.Element {
+  const words = trace.failure?.lastStderr ?? [];
+  const last = words.at(-1);
+  if (last === undefined) {
+    return (
       <span class="trace-file dim">
         <SafeText text={trace.file} />
       </span>
-    </>
+    );
+  }
+  return (
+    <span class="trace-file error-text" title={words.map((line) => visible(line)).join("\n")}>
+      <SafeText text={last} />
+    </span>
   );
 }
 
@@ -78,7 +95,7 @@ function TraceBadge({ trace }: { trace: TraceCard }): JSX.Element | null {
   if (trace.state === "rotated") return <span class="badge info">continues</span>;
   if (trace.stateText === "" || trace.stateText === "exit 0") return null;
   return (
-    <span class="badge">
+    <span class={trace.failure === null ? "badge" : "badge error"}>
       <SafeText text={trace.stateText} />
     </span>
   );
