@@ -59,7 +59,7 @@ impl Analysis for Requests {
 
 fn each_line(data: &[u8], mut each: impl FnMut(&Line<'_>)) {
     let mut reader = TraceReader::new(data);
-    while let Some(line) = reader.next_line().expect("bytes in memory can be read") {
+    while let Some(line) = reader.next_line().expect("reading from a slice never fails") {
         each(&line);
     }
 }

@@ -43,7 +43,7 @@ pub fn import(data: &[u8]) {
 fn count(trace: &[u8]) -> u64 {
     let mut reader = TraceReader::new(trace);
     let mut messages = 0;
-    while let Some(line) = reader.next_line().expect("memory can be read") {
+    while let Some(line) = reader.next_line().expect("reading from a slice never fails") {
         messages += u64::from(matches!(line.record, Record::Message(_)));
     }
     assert!(reader.notices().is_empty(), "{:?}", reader.notices());

@@ -10,7 +10,7 @@ pub fn lint(data: &[u8]) {
     let lines: Vec<&[u8]> = data.split(|byte| *byte == b'\n').collect();
     for diagnostic in &found {
         let line = usize::try_from(diagnostic.line).ok().and_then(|line| lines.get(line.wrapping_sub(1)));
-        let length = line.expect("a finding stands in a line of the trace").len();
+        let length = line.expect("every finding has the number of a line that was read").len();
         if let Some(span) = &diagnostic.span {
             assert!(span.start <= span.end && span.end <= length, "a place outside its line");
         }
@@ -24,7 +24,7 @@ fn run(data: &[u8]) -> Vec<Diagnostic> {
     let options = LintOptions { revision: None, rules: rules::ALL.to_vec(), limit: Some(50) };
     let mut linter = Linter::new(options);
     let mut reader = TraceReader::new(data);
-    while let Some(line) = reader.next_line().expect("bytes in memory can be read") {
+    while let Some(line) = reader.next_line().expect("reading from a slice never fails") {
         linter.observe(&line);
     }
     linter.finish().diagnostics

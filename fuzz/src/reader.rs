@@ -29,12 +29,15 @@ pub fn reader(data: &[u8]) {
 
 fn read_all<R: Read>(mut reader: TraceReader<R>) -> Vec<Vec<u8>> {
     let mut lines = Vec::new();
-    while let Some(line) = reader.next_line().expect("bytes in memory can be read") {
+    while let Some(line) = reader.next_line().expect("reading from a slice never fails") {
         assert_eq!(line.number, lines.len() as u64 + 1, "lines are counted one by one");
         check_record(line.bytes, &line.record);
         lines.push(line.bytes.to_vec());
     }
-    assert!(reader.next_line().expect("the end is no error").is_none(), "there is something after the end");
+    assert!(
+        reader.next_line().expect("reading from a slice never fails, also not at its end").is_none(),
+        "there is something after the end"
+    );
     lines
 }
 
@@ -67,7 +70,7 @@ fn check_round_trip(data: &[u8]) {
     }
     let mut reader = TraceReader::new(&trace[..]);
     let mut kinds = 0;
-    while let Some(written) = reader.next_line().expect("bytes in memory can be read") {
+    while let Some(written) = reader.next_line().expect("reading from a slice never fails") {
         kinds += 1;
         match written.record {
             Record::Text(text) => assert_eq!((text.text.as_ref(), text.dir.known()), (&*expected, Some(dir))),

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use wiretape_trace::json;
 use wiretape_trace::redact::{LineState, RedactionKey, Redactor, Rules, SecretMemory};
 
-/// Secrets that are recognised by their format.
+/// Secrets that are recognized by their format.
 const TOKENS: [&str; 8] = [
     "AKIAIOSFODNN7EXAMPLE",
     "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
@@ -17,7 +17,7 @@ const TOKENS: [&str; 8] = [
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghij",
 ];
 
-/// A secret that is recognised by its name only, and that no other part of an input resembles.
+/// A secret that is recognized by its name only, and that no other part of an input resembles.
 const PASSWORD: &str = "zQ9-not-a-word-zQ9";
 
 /// A line of a private key.
@@ -45,7 +45,8 @@ pub fn redaction(data: &[u8]) {
 fn redactor() -> &'static Redactor {
     static REDACTOR: OnceLock<Redactor> = OnceLock::new();
     REDACTOR.get_or_init(|| {
-        Redactor::new(&Rules::default(), &RedactionKey::new([7; 32])).expect("the default rules are sound")
+        Redactor::new(&Rules::default(), &RedactionKey::new([7; 32]))
+            .expect("the default rules have no user patterns that could be invalid")
     })
 }
 
@@ -56,7 +57,7 @@ fn check_json(data: &[u8]) {
     assert!(serde_json::from_slice::<IgnoredAny>(&clean).is_ok(), "JSON became something else");
     assert_eq!(count(&clean, b'\n'), count(data, b'\n'), "a line became two, or two became one");
     assert!(json::is_utf8(&clean) || !json::is_utf8(data), "UTF-8 became something else");
-    let again = redactor().json(&clean).expect("it was JSON a moment ago");
+    let again = redactor().json(&clean).expect("redaction keeps JSON valid, and its input was parsed");
     assert!(serde_json::from_slice::<IgnoredAny>(&again).is_ok(), "redacting twice breaks it");
 }
 
@@ -87,7 +88,7 @@ fn check_memory(data: &[u8]) {
     redactor().text_with(data, &memory);
     let _ = redactor().json_with(data, &memory);
     let named = format!(r#"{{"password":{}}}"#, quoted(PASSWORD));
-    redactor().json_with(named.as_bytes(), &memory).expect("what was built is JSON");
+    redactor().json_with(named.as_bytes(), &memory).expect("built from quoted strings, so it is valid JSON");
     let said = format!("it is {PASSWORD}.");
     let clean = redactor().text_with(said.as_bytes(), &memory);
     assert!(!shown(&clean).contains(PASSWORD), "a password is said again");
@@ -123,7 +124,8 @@ fn check_planted_in_json(secret: &str, around: &str, levels: usize) {
     for _ in 0..levels {
         payload = format!(r#"{{"content":[{{"type":"text","text":{}}}]}}"#, quoted(&payload));
     }
-    let clean = shown(&redactor().json(payload.as_bytes()).expect("what was built is JSON"));
+    let clean =
+        shown(&redactor().json(payload.as_bytes()).expect("built from quoted strings, so it is valid JSON"));
     assert!(!clean.contains(secret), "a secret is left in JSON: {payload}");
     assert!(!clean.contains(PASSWORD), "a password is left in JSON: {payload}");
 }
@@ -134,7 +136,7 @@ fn halves(text: &str) -> (&str, &str) {
 }
 
 fn quoted(text: &str) -> String {
-    serde_json::to_string(text).expect("any text can be quoted")
+    serde_json::to_string(text).expect("serializing a str has no failure case")
 }
 
 fn count(bytes: &[u8], byte: u8) -> usize {

@@ -43,10 +43,21 @@ fn setting(how: u8) -> Setting {
     let mode = [Mode::Exact, Mode::Default, Mode::Loose, Mode::Default][usize::from(how & 3)];
     let order = if how & 4 == 0 { Order::Free } else { Order::Recorded };
     let repeats = if how & 8 == 0 { Repeats::Last } else { Repeats::Never };
-    let fault = FAULTS.get(usize::from(how >> 4)).map(|fault| fault.parse().expect("it is a fault"));
+    let fault = FAULTS
+        .get(usize::from(how >> 4))
+        .map(|fault| fault.parse().expect("the table above has only valid faults"));
     Setting {
-        matching: Matching::new(mode, order, repeats, &["/arguments/now".parse().expect("it is a path")]),
-        speed: if how >> 4 == 7 { "1".parse().expect("it is a speed") } else { Default::default() },
+        matching: Matching::new(
+            mode,
+            order,
+            repeats,
+            &["/arguments/now".parse().expect("a JSON pointer without escapes")],
+        ),
+        speed: if how >> 4 == 7 {
+            "1".parse().expect("a positive number is a speed")
+        } else {
+            Default::default()
+        },
         when_missed: if how >> 4 == 8 { WhenMissed::Empty } else { WhenMissed::Error },
         faults: Faults { list: fault.into_iter().collect(), ..Faults::default() },
         // Finite, so that a replay that waits for a client's answer ends.
@@ -57,7 +68,7 @@ fn setting(how: u8) -> Setting {
 fn tape(trace: &[u8], matching: &Matching) -> Tape {
     let mut builder = TapeBuilder::new(matching);
     let mut reader = TraceReader::unseen(trace);
-    while let Some(line) = reader.next_line().expect("bytes in memory can be read") {
+    while let Some(line) = reader.next_line().expect("reading from a slice never fails") {
         builder.observe(&line);
     }
     builder.finish()

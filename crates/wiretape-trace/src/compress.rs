@@ -1,6 +1,6 @@
 //! Compressed traces, read and written like plain ones.
 //!
-//! The format is recognised by the first bytes, not by the name: names may be wrong. Decompression is
+//! The format is recognized by the first bytes, not by the name: names may be wrong. Decompression is
 //! limited, because a trace may come from another program and decompress to more than the disk holds.
 
 use std::io::{self, Read, Write};

@@ -2,9 +2,14 @@
 //!
 //! Everything that looks at a message (the envelope scan, redaction, the trace reader) walks the same
 //! tokens, each with its position in the input, so that bytes can be kept, copied or replaced exactly. No
-//! tree
-//! is built, nothing recurses, and nesting costs one bit a level: a line of a hundred million brackets is as
-//! harmless as any other.
+//! tree is built, nothing recurses, and nesting costs one bit a level: a line of a hundred million brackets
+//! is as harmless as any other.
+//!
+//! That is why this is not a library's parser. `serde_json` yields values, not positions: what it has read
+//! can't be written again byte for byte (`1.0`, duplicate names, escapes), and it rejects what is nested
+//! more than 128 levels deep, which a trace has to keep. Parsers that use SIMD need a padded copy of the
+//! input, or an index as long as it, and so several times the memory of a large message. None of them can
+//! skip a value without interpreting it, which is most of what the envelope scan does.
 //!
 //! The grammar is RFC 8259's, strictly. UTF-8 is *not* checked here; callers that need text check the whole
 //! input once (see [`is_utf8`]).
@@ -14,13 +19,13 @@ use std::borrow::Cow;
 /// The kind of a [`Lexeme`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token {
-    /// `{`
+    /// `{`, the start of an object.
     BeginObject,
-    /// `}`
+    /// `}`, the end of an object.
     EndObject,
-    /// `[`
+    /// `[`, the start of an array.
     BeginArray,
-    /// `]`
+    /// `]`, the end of an array.
     EndArray,
     /// A member's name; the colon after it has been consumed too.
     Key,
@@ -28,11 +33,11 @@ pub enum Token {
     String,
     /// A number, in any spelling of RFC 8259.
     Number,
-    /// `true`
+    /// The literal `true`.
     True,
-    /// `false`
+    /// The literal `false`.
     False,
-    /// `null`
+    /// The literal `null`.
     Null,
 }
 
@@ -161,6 +166,11 @@ impl<'a> Lexer<'a> {
     /// The number of open containers.
     pub fn depth(&self) -> usize {
         self.nesting.depth
+    }
+
+    /// Whether the innermost open container is an object.
+    pub(crate) fn is_in_object(&self) -> bool {
+        self.nesting.depth > 0 && self.nesting.in_object()
     }
 
     /// The next token. `None` after the value, if only white space follows.
@@ -421,7 +431,7 @@ impl Nesting {
 }
 
 /// A JSON value without insignificant white space, on one line. Input that is not JSON is processed the same
-/// way; callers recognise it later.
+/// way; callers recognize it later.
 pub fn compact(input: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(input.len());
     let mut rest = input;

@@ -165,7 +165,7 @@ pub enum Defect {
     /// `error` is not an object.
     #[error("`error` is not an object")]
     ErrorType,
-    /// `error.code` is missing.
+    /// The `error` has no member `code`.
     #[error("`error.code` is missing")]
     ErrorCodeMissing,
     /// `error.code` is not an integer.
@@ -174,7 +174,7 @@ pub enum Defect {
     /// `error.code` is in the range that JSON-RPC reserves, and is not one of its codes.
     #[error("`error.code` {0} is reserved")]
     ErrorCodeReserved(i64),
-    /// `error.message` is missing.
+    /// The `error` has no member `message`.
     #[error("`error.message` is missing")]
     ErrorMessageMissing,
     /// `error.message` is not a string.
@@ -258,6 +258,7 @@ impl<'a> Envelope<'a> {
 
 /// Whether a payload is a batch, judged by its first byte.
 pub fn is_batch(raw: &[u8]) -> bool {
+    // Asked for every message, so it must not parse: only a batch can start with a bracket.
     raw.trim_ascii_start().first() == Some(&b'[')
 }
 
@@ -331,6 +332,7 @@ impl<'a> Scan<'a> {
 
     fn batch(&mut self) -> Result<(), SyntaxError> {
         self.envelope.kind = MessageKind::Batch;
+        // The elements are only counted here: each is scanned on its own later, with its own defects.
         let mut empty = true;
         while self.lexer.depth() > 0 {
             let lexeme = self.value()?;
@@ -382,6 +384,7 @@ impl<'a> Scan<'a> {
                 }
             }
         }
+        // Only now: what a message is depends on which members it has, and they come in any order.
         self.conclude(&present);
         Ok(())
     }
@@ -440,6 +443,7 @@ impl<'a> Scan<'a> {
     }
 
     fn jsonrpc(&mut self, value: Lexeme) -> Result<(), SyntaxError> {
+        // A number `2.0` is a common mistake of hand-written servers, and strict clients reject it.
         if value.token != Token::String || !value.text(self.lexer.input()).is("2.0") {
             self.defect(Defect::JsonRpcWrong);
         }
@@ -447,10 +451,13 @@ impl<'a> Scan<'a> {
     }
 
     fn id(&mut self, value: Lexeme) -> Result<(), SyntaxError> {
+        // An id that is not an integer breaks a rule, but can still be paired: reporting the call as unanswered too
+        // would hide the cause.
         self.envelope.id = id_of(value, self.lexer.input());
         match value.token {
             Token::Null => self.defect(Defect::IdNull),
             Token::String => {}
+            // By its spelling, not its value: `1.0` is an integer for JavaScript and not for a strict parser.
             Token::Number if is_integer(value.bytes(self.lexer.input())) => {}
             Token::Number => self.defect(Defect::IdFraction),
             _ => self.defect(Defect::IdType),
@@ -528,6 +535,7 @@ impl<'a> Scan<'a> {
     }
 
     fn error_code(&mut self, value: Lexeme) {
+        // JSON-RPC 2.0, section 5.1: the code must be an integer. A code too long for 64 bits counts as unknown.
         let digits = value.bytes(self.lexer.input());
         if value.token != Token::Number || !is_integer(digits) {
             return self.wrong_type(value, Defect::ErrorCodeType);
@@ -556,6 +564,8 @@ impl<'a> Scan<'a> {
             return self.lexer.finish_value(first).map(|_| ());
         }
         self.object(|scan, key, value| {
+            // The form of keys and the reserved prefixes are in the specification since 2025-06-18 (basic, `_meta`);
+            // a message does not say its revision, so the linter decides whether they apply.
             match meta_key(&key.decode()) {
                 MetaKey::Good => {}
                 MetaKey::Malformed => scan.defect(Defect::MetaKeyForm),
@@ -600,6 +610,7 @@ impl<'a> Scan<'a> {
         if lexeme.token == Token::EndObject {
             return Ok(None);
         }
+        // Names are compared after decoding: `"id"` and `"\u0069d"` are the same name for every parser.
         let key = lexeme.text(self.lexer.input());
         if !keys.insert(key) {
             self.defect(Defect::DuplicateKey(key.decode().into_owned()));
@@ -609,6 +620,7 @@ impl<'a> Scan<'a> {
 
     /// The next token; the end of the input is an error.
     fn value(&mut self) -> Result<Lexeme, SyntaxError> {
+        // Before the token, because at the end of the input there is none whose position could be reported.
         let offset = self.lexer.offset();
         self.lexer.next_token()?.ok_or(SyntaxError { offset, what: "it ends too early" })
     }

@@ -1,6 +1,6 @@
 //! Names for traces: a label from a server's command line, and a file name from a label and a time.
 //!
-//! A command line names launchers, options and paths; people recognise the server. The label is only a
+//! A command line names launchers, options and paths; people recognize the server. The label is only a
 //! default that a user can override, so this is a list of heuristics and never fails.
 
 /// The longest label, in characters: it is part of a file name, with the time and a suffix.

@@ -179,7 +179,7 @@ pub struct ExchangeNote<'a> {
 pub struct HeadJson<'a>(&'a [u8]);
 
 impl<'a> HeadJson<'a> {
-    /// The JSON object.
+    /// The JSON object, verbatim.
     pub fn json(self) -> &'a [u8] {
         self.0
     }
@@ -205,7 +205,7 @@ impl<'a> HeadJson<'a> {
 pub struct ConnectionNote<'a> {
     /// The number of the connection, unique within a run of the proxy.
     pub number: u64,
-    /// The client's address.
+    /// The client's address and port.
     pub client: SocketAddr,
     /// The name of the listener that accepted it.
     pub listener: Cow<'a, str>,
@@ -258,7 +258,7 @@ const OPEN: &str = "open";
 /// What the proxy did to the response's Content-Security-Policy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// Nothing.
+    /// The response has the server's own policy, or none.
     #[default]
     Unchanged,
     /// It added its own.

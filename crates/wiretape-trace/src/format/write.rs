@@ -138,7 +138,7 @@ impl WallClock {
             let time = jiff::Timestamp::from_second(second).unwrap_or(jiff::Timestamp::MAX);
             self.text = format!("{}.000Z", time.strftime("%Y-%m-%dT%H:%M:%S"));
         }
-        // The same second: only the three digits and the `Z` are replaced. Formatting a calendar time anew
+        // The same second: only the three digits and the `Z` are replaced. Formatting a calendar time again
         // for every line would cost far more.
         self.text.truncate(self.text.len() - 4);
         for divisor in [100, 10, 1] {
@@ -293,7 +293,7 @@ impl Encoder {
         self.finish_file(out, start);
     }
 
-    /// Encodes the first line of a file, and starts the check values anew.
+    /// Encodes the first line of a file, and starts the check values over.
     pub fn meta(&mut self, out: &mut Vec<u8>, at: Moment, meta: &Meta) {
         let start = out.len();
         let meta = Meta {

@@ -203,7 +203,7 @@ impl Sender {
     }
 }
 
-/// The requests that a server may send to a client, and whose answers can be recognised.
+/// The requests that a server may send to a client, and whose answers can be recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Question {
     Sampling,

@@ -322,7 +322,7 @@ impl Traces<'_, '_> {
         match &item.what {
             PreparedContent::Message { from, raw, gists } => {
                 if self.options.format.many_sessions && gists.iter().any(|gist| gist.is_initialize) {
-                    // A new handshake: ids may start anew.
+                    // A new handshake: ids may start over.
                     trace.conversation.forget_calls();
                 }
                 let attribution = trace

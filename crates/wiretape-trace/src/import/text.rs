@@ -5,7 +5,7 @@
 
 use std::io::{self, Cursor, Read};
 
-/// Reads `source` as UTF-8, without a byte order mark. UTF-16 is recognised by its mark, or by NULs between
+/// Reads `source` as UTF-8, without a byte order mark. UTF-16 is recognized by its mark, or by NULs between
 /// the first characters.
 pub(super) fn reader<'a>(mut source: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut head = Vec::with_capacity(4);

@@ -530,17 +530,18 @@ impl KeyRules {
     }
 
     pub(super) fn class(&self, name: &[u8]) -> KeyClass {
-        if !self.may_be_secret(name) && !OTHER_TAILS.may_end(name) {
+        let may_be_other = OTHER_TAILS.may_end(name);
+        if !may_be_other && !self.may_be_secret(name) {
             return KeyClass::Plain;
         }
         // Before the name is normalized: JSON Schema's keywords are case-sensitive.
-        if SCHEMA_MAPS.iter().any(|map| map.as_bytes() == name) {
+        if may_be_other && SCHEMA_MAPS.iter().any(|map| map.as_bytes() == name) {
             return KeyClass::SchemaMap;
         }
         // On the stack: this runs for members of every message that is not cleared at once.
         let mut buffer = [0; MAX_NAME];
         let Some(normal) = normalize(name, &mut buffer) else { return KeyClass::Plain };
-        if EXEMPT.contains(&normal) {
+        if may_be_other && EXEMPT.contains(&normal) {
             return KeyClass::Exempt;
         }
         // The user's exceptions come before the user's additions: a wide pattern may have exceptions.

@@ -1,4 +1,4 @@
-//! A secret is recognised in one of four ways. All of them also look into JSON inside strings (the usual
+//! A secret is recognized in one of four ways. All of them also look into JSON inside strings (the usual
 //! shape of a tool's `content[].text`), several levels deep:
 //!
 //! - **by its name** ([`keys`], `named`): the value of a member called `password`, `api_key`, `Authorization`
@@ -12,7 +12,7 @@
 //! - **by repetition** ([`SecretMemory`]): a value that was secret by its name earlier in the session.
 //!
 //! The cost is linear in the input, whatever the input: a fast scan for a few bytes that occur next to
-//! secrets, a look at their neighbours, and only then a full check, which never reads the same range twice.
+//! secrets, a look at their neighbors, and only then a full check, which never reads the same range twice.
 //! The reasons, and the alternatives that lost, are in `docs/design/0002-redaction.md`.
 //!
 //! This module holds the entry points and the order in which the detectors run. What counts as a secret is
@@ -529,7 +529,7 @@ impl Redactor {
         let first = edits.len();
         let mut hits = Hits::new(text, &self.keys, literals);
         let mut memo = Memo::default();
-        // Terminal colours have no mark of their own, so the scan for marks below would miss them.
+        // Terminal colors have no mark of their own, so the scan for marks below would miss them.
         memo.is_encoded = memchr::memchr(views::ESCAPE, text).is_some();
         while let Some(hit) = hits.next() {
             let found = text::check(text, hit, &self.keys, &mut memo);
@@ -595,7 +595,7 @@ impl Redactor {
     }
 
     fn is_on(&self, rule: &str) -> bool {
-        // Keys that the user added are not in the catalogue and can't be disabled.
+        // Keys that the user added are not in the catalog and can't be disabled.
         rule == keys::CUSTOM_KEY || self.enabled.contains(&rule)
     }
 

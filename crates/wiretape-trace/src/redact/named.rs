@@ -19,7 +19,7 @@ use crate::json::Text;
 /// The most blanks between a separator and its value.
 const MAX_GAP: usize = 64;
 /// The longest quoted value and the longest block, in bytes. A quote that is never closed costs at most this.
-const MAX_VALUE: usize = 8 * 1024;
+pub(super) const MAX_VALUE: usize = 8 * 1024;
 /// How many bytes before a name are examined for the beginning of its line.
 const MAX_LEAD: usize = 64;
 
@@ -677,14 +677,17 @@ pub(super) fn word_and_value(text: &[u8], hit: Hit) -> Option<SecretMatch> {
     stated_value(text, start, rules::PASSWORD, 6)
 }
 
+/// The words at the beginning of a text that state a value.
+pub(super) fn stated_verb(text: &[u8]) -> Option<&'static [u8]> {
+    [&b"is "[..], b"was ", b"of ", b"to ", b"as ", b"= ", b"-> ", b"is: "]
+        .into_iter()
+        .find(|verb| text.starts_with(verb))
+}
+
 /// A value stated in a sentence: `is hunter2`, `"hunter2"`, or just `hunter2`. It must contain a digit and a
 /// letter, because any word may follow "password".
 fn stated_value(text: &[u8], start: usize, rule: &'static str, least: usize) -> Option<SecretMatch> {
-    let after = &text[start..text.len().min(start + 8)];
-    let verb = [&b"is "[..], b"was ", b"of ", b"to ", b"as ", b"= ", b"-> ", b"is: "]
-        .into_iter()
-        .find(|verb| after.starts_with(verb));
-    let start = start + verb.map_or(0, <[u8]>::len);
+    let start = start + stated_verb(&text[start..]).map_or(0, <[u8]>::len);
     let found = match quoted_value(text, start) {
         Some(quoted) => quoted.map(|(start, end)| SecretMatch { start, end, rule })?,
         None => bare_word(text, start, rule)?,

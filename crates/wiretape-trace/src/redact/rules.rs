@@ -1,4 +1,4 @@
-//! The catalogue of rules, and the user's changes to it.
+//! The catalog of rules, and the user's changes to it.
 //!
 //! Names are stable: they are written into markers and used in configuration files. Which code implements a
 //! rule is not recorded here; the detectors refer to the constants.
@@ -11,7 +11,7 @@ use super::providers;
 pub struct Rule {
     /// The rule's name, as used in markers and in the configuration.
     pub name: &'static str,
-    /// What the rule recognises, in one line of Markdown for the docs.
+    /// What the rule recognizes, in one line of Markdown for the docs.
     pub what: &'static str,
 }
 
@@ -25,16 +25,16 @@ macro_rules! rules {
 }
 
 rules! {
-    PASSWORD "password" "values named `password`, `passwd`, `pwd`, `pass`, `passphrase`, `otp` or ending so; not `pwd` with an absolute path, which is the working directory"
-    SECRET "secret" "values named `secret` or ending so (`client_secret`), keys that sign or encrypt (`signing_key`, `master_key`), seed phrases"
-    TOKEN "token" "values named `token` or ending so (`access_token`), `jwt`, `bearer`; strings only, and no cursors, counts or progress tokens"
-    API_KEY "api-key" "values named `api_key`, `access_key`, `x-api-key` or ending so; under another name that ends in `key`, only what looks random"
+    PASSWORD "password" "values whose name is or ends in `password`, `passwd`, `pwd`, `pass`, `passphrase` or `otp`; not `pwd` with an absolute path, which is the working directory"
+    SECRET "secret" "values whose name is or ends in `secret` (`client_secret`), keys that sign or encrypt (`signing_key`, `master_key`), seed phrases"
+    TOKEN "token" "values whose name is or ends in `token` (`access_token`), or is `jwt` or `bearer`; only strings, and not cursors, counts or progress tokens"
+    API_KEY "api-key" "values whose name is or ends in `api_key`, `access_key` or `x-api-key`; under other names that end in `key`, only values that look random"
     AUTHORIZATION "authorization" "the headers `Authorization` and `Proxy-Authorization`, as members and in text"
     COOKIE "cookie" "the headers `Cookie` and `Set-Cookie`, as members and in text, and members named `cookies`"
-    PRIVATE_KEY "private-key" "values named `private_key` or ending so, `client-key-data`, the private members of JSON Web Keys"
-    CREDENTIALS "credentials" "every string below members named `credentials` or ending so; `auth` with a pair or something random"
+    PRIVATE_KEY "private-key" "values whose name is or ends in `private_key`, `client-key-data`, the private members of JSON Web Keys"
+    CREDENTIALS "credentials" "every string below members whose name is or ends in `credentials`; `auth` with a pair or a random value"
     CONNECTION_STRING "connection-string" "values named `connection_string` or `dsn`"
-    QUERY "query" "the query parameters `key`, `sig`, `signature`, `auth`, `code` and others (the rest go by their names' rules)"
+    QUERY "query" "the query parameters `key`, `sig`, `signature`, `auth`, `code` and others (the remaining ones are covered by the rules for names)"
     JWT "jwt" "JSON Web Tokens: `eyJ….….…`"
     PEM "pem" "private keys in PEM: `-----BEGIN … PRIVATE KEY-----` to its end; not certificates and public keys"
     PUTTY "putty" "the private lines of PuTTY's keys"
@@ -111,7 +111,7 @@ pub enum RuleError {
         name: String,
     },
     /// A regular expression can't be parsed.
-    #[error("the redaction pattern `{name}` is no regular expression")]
+    #[error("the redaction pattern `{name}` is not a regular expression")]
     Pattern {
         /// The pattern's name in the configuration.
         name: String,
@@ -130,7 +130,7 @@ pub enum RuleError {
         "the redaction token `{name}` needs a prefix of visible ASCII characters; without one, use a pattern"
     )]
     TokenPrefix {
-        /// The token's name.
+        /// The name of the token in the configuration.
         name: String,
     },
     /// A token format allows no length.
@@ -138,7 +138,7 @@ pub enum RuleError {
         "the least length of the redaction token `{name}` is {min}, which is more than the greatest, {max}"
     )]
     TokenRange {
-        /// The token's name.
+        /// The name of the token in the configuration.
         name: String,
         /// The least length that was given.
         min: usize,
@@ -151,7 +151,7 @@ pub enum RuleError {
         CustomToken::MIN_LENGTH
     )]
     ShortToken {
-        /// The token's name.
+        /// The name of the token in the configuration.
         name: String,
     },
     /// A key pattern is empty.

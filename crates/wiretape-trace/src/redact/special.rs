@@ -95,7 +95,12 @@ pub(super) fn underscore(text: &[u8], mark: usize) -> Option<Hit> {
         b'm' if text[mark + 1..].starts_with(b"mmk") => Form::MaxMind,
         b'N' if text[mark + 1..].starts_with(b"NbAkKc") => Form::PagerDuty,
         _ if text.get(mark + 5) == Some(&b'_') && text.get(mark + 14) == Some(&b'-') => Form::Webex,
-        _ if mark >= 27 && text[mark - 27] == b'2' && text[mark - 1].is_ascii_alphanumeric() => Form::Ngrok,
+        _ if mark >= 27
+            && text[mark - 27] == b'2'
+            && text[mark - 27..mark].iter().all(u8::is_ascii_alphanumeric) =>
+        {
+            Form::Ngrok
+        }
         _ => return None,
     };
     Some(Check::Special(form).at(mark))

@@ -19,6 +19,7 @@ use super::{command_line, documents, named, special, views};
 use crate::json::Text;
 use aho_corasick::{AhoCorasick, MatchKind, Span, packed};
 use memchr::memmem;
+use std::sync::LazyLock;
 
 /// The longest name that is considered, in bytes. Bounds how far a check looks back from a separator.
 pub(super) const MAX_NAME: usize = 96;
@@ -214,9 +215,20 @@ impl Searcher {
             if may_be_secret(text, hit) {
                 return Some(hit);
             }
-            from = found.start() + 1;
+            from = after_rejected(text, hit).max(found.start() + 1);
         }
     }
+}
+
+/// Where the search goes on after a literal that is none of a token's. In a long run of word characters, no token begins, so
+/// the search continues near its end: starting it again at each `AKIA` of a megabyte of them would take thirty times as
+/// long as prose (`cargo xtask bench --only redaction`).
+fn after_rejected(text: &[u8], hit: Hit) -> usize {
+    if !matches!(hit.check, Check::Token(_)) || ends_word(text, hit.at) {
+        return 0;
+    }
+    // Literals that are not tokens may begin in the run and end after it.
+    run(text, hit.at, word).saturating_sub(MAX_WORD)
 }
 
 /// The literals in a text, in order. The next hit of each searcher is cached, so that neither reads anything
@@ -336,9 +348,24 @@ fn may_be_secret(text: &[u8], hit: Hit) -> bool {
             (format.may_follow(text, body) || escaped())
                 && (begins_word(text, hit.at) || format.glued().is_some() && ends_word(text, hit.at))
         }
-        // Only tokens have a class that the next bytes can be tested against.
+        Check::Sentence => may_state_value(&text[body..]),
+        Check::Scheme(rule) => {
+            let value = &text[body..text.len().min(body + 64)];
+            scheme(text, hit, rule).is_some() || memchr::memchr(b'\\', value).is_some()
+        }
+        // What follows the others can't be told from prose by a few bytes.
         _ => true,
     }
+}
+
+/// Whether a value may follow in a sentence: a word with a digit, after a verb perhaps. "The token was read" ends here, and
+/// with it most messages of prose (`cargo xtask bench --only stdio`, the row "1 MiB each way, prose"). Escaped text only makes
+/// words longer.
+fn may_state_value(text: &[u8]) -> bool {
+    let start = named::stated_verb(text).map_or(0, <[u8]>::len);
+    let value = &text[start..text.len().min(start + named::MAX_VALUE)];
+    let end = memchr::memchr(b' ', value).unwrap_or(value.len());
+    has_digit(&value[..end])
 }
 
 /// An iterator over the marks in a text: the bytes that occur in or next to secrets.
@@ -515,12 +542,41 @@ impl Iterator for Hits<'_> {
 /// Whether a raw JSON string may contain a secret, apart from literals. Works on the escaped text, because
 /// names and marks look the same at any depth of escaping.
 pub(super) fn is_suspicious(string: Text<'_>, keys: &KeyRules) -> bool {
-    Marks::new(string.raw).next_candidate(keys).is_some()
+    has_candidate(string.raw, keys)
         || short_token(string.raw, 0).is_some()
         // `\u003d` hides an equals sign from the scan for marks.
         || string.escaped && memmem::find(string.raw, b"\\u00").is_some()
         || string.escaped && documents::may_have_columns(string.raw, keys)
         || string.escaped && documents::may_have_structure(string.raw)
+}
+
+/// Whether there is a mark in the text that may belong to a secret. Names of pairs (`name: DB_PASSWORD`) count only if there
+/// may also be a value.
+fn has_candidate(text: &[u8], keys: &KeyRules) -> bool {
+    let mut marks = Marks::new(text);
+    let mut has_values = None;
+    while let Some(hit) = marks.next_candidate(keys) {
+        let is_pair = matches!(hit.check, Check::Pair);
+        if !is_pair
+            || *has_values.get_or_insert_with(|| may_have_pair_values(text))
+            || short_value(text, hit.at).is_some()
+        {
+            return true;
+        }
+    }
+    false
+}
+
+/// Parts of the names that the values of pairs have in text ([`named`]), also if it is JSON in a string ([`super::walk`]), and
+/// of the end of an element that holds such a value.
+static PAIR_VALUES: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let parts = ["alue", "ALUE", "val\\", "plain", "retString", "ontent", "</"];
+    AhoCorasick::new(parts).expect("a few short literals are far below the size limit of an automaton")
+});
+
+/// Whether the text may contain the value of a pair of `name` and `value`.
+fn may_have_pair_values(text: &[u8]) -> bool {
+    PAIR_VALUES.is_match(text)
 }
 
 fn underscore(text: &[u8], mark: usize) -> Option<Hit> {

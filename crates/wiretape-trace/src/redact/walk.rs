@@ -13,7 +13,9 @@ use super::text::{self, LiteralsAhead, MAX_NAME};
 use super::values::{self, Strength};
 use super::{Edit, Pass, Redactor, drop_overlaps, keys, marker, rules, views};
 use crate::json::{self, Lexeme, Lexer, SyntaxError, Text, Token};
+use aho_corasick::AhoCorasick;
 use memchr::memmem;
+use std::sync::LazyLock;
 use std::thread;
 
 /// The most columns of a table that are considered; a longer first row is data, not a header.
@@ -156,6 +158,12 @@ fn role(name: &[u8]) -> Role {
     }
 }
 
+/// The ends of the names with [`Role::Value`], and the beginnings of those that end otherwise.
+static PAIR_VALUES: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    AhoCorasick::new(["alue\"", "\"val\"", "\"plain", "retString\""])
+        .expect("a few short literals are far below the size limit of an automaton")
+});
+
 /// State of an open object that depends on several of its members. Only objects that have a member with a
 /// [`Role`] get one.
 #[derive(Debug, Default)]
@@ -213,16 +221,37 @@ fn is_clean_by<'j>(
     mut look: impl FnMut(Text<'j>) -> bool,
 ) -> Result<bool, SyntaxError> {
     let mut lexer = Lexer::new(json);
+    let mut place = ValuePlace::default();
+    let mut names_a_pair = false;
     while let Some(lexeme) = lexer.next_inline()? {
         let is_clean = match lexeme.token {
             Token::Key => {
                 let name = lexeme.text(json);
+                place.key = name.raw;
                 // An escaped name may spell anything; the walk unescapes it.
                 !name.escaped && redactor.keys.secret(name.raw).is_none() && name.raw != b"kty"
             }
             Token::String => {
                 let text = lexeme.text(json);
-                !names_a_secret(redactor, text) && look(text) && !views::may_be_base64(text.raw)
+                let is_harmless = !names_a_secret(redactor, text)
+                    || match place.meaning_of_name(text, lexer.is_in_object()) {
+                        NameMeaning::Nothing => true,
+                        NameMeaning::Pair => {
+                            names_a_pair = true;
+                            true
+                        }
+                        NameMeaning::Unknown => false,
+                    };
+                is_harmless && look(text) && !views::may_be_base64(text.raw)
+            }
+            Token::BeginArray => {
+                place.begin_array();
+                true
+            }
+            Token::BeginObject | Token::EndObject | Token::EndArray => {
+                place.is_plain_list = false;
+                place.was_in_object = lexer.is_in_object();
+                true
             }
             _ => true,
         };
@@ -230,7 +259,50 @@ fn is_clean_by<'j>(
             return Ok(false);
         }
     }
-    Ok(true)
+    // The value of a pair may come before its name, so all of them are searched for at the end.
+    Ok(!names_a_pair || !PAIR_VALUES.is_match(json))
+}
+
+/// Where the quick scan is. Without this, every `{"name": "token"}` and `["token", …]` would send its message through the walk,
+/// and words like these are common (`cargo xtask bench --only stdio`, the row "1 MiB each way, JSON").
+#[derive(Default)]
+struct ValuePlace<'j> {
+    /// The last member's name.
+    key: &'j [u8],
+    /// Whether the innermost container, before the token that is looked at, is an object.
+    was_in_object: bool,
+    /// Whether this is an array in which no element says anything about another: the value of a member that has no
+    /// [`Role`] for arrays, and without nested containers so far.
+    is_plain_list: bool,
+}
+
+/// What it means that a string is the name of a secret.
+enum NameMeaning {
+    Nothing,
+    /// A neighbouring member may hold the secret.
+    Pair,
+    Unknown,
+}
+
+impl ValuePlace<'_> {
+    fn begin_array(&mut self) {
+        let role = if self.was_in_object { role(self.key) } else { Role::Rows };
+        self.is_plain_list = !matches!(role, Role::Columns | Role::Rows | Role::Alternating);
+        self.was_in_object = false;
+    }
+
+    fn meaning_of_name(&self, text: Text<'_>, is_in_object: bool) -> NameMeaning {
+        if text.raw == b"Secret" {
+            return NameMeaning::Unknown;
+        }
+        match (is_in_object, role(self.key)) {
+            (true, Role::Name) => NameMeaning::Pair,
+            (true, _) => NameMeaning::Nothing,
+            // `--password` makes the next element a secret.
+            (false, _) if self.is_plain_list && text.raw.first() != Some(&b'-') => NameMeaning::Nothing,
+            (false, _) => NameMeaning::Unknown,
+        }
+    }
 }
 
 /// Whether a string may name a secret in a neighbouring member, or the kind of an object that holds secrets.
@@ -365,7 +437,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         if self.neighbours.last().is_none_or(|neighbours| neighbours.depth != depth) {
             self.neighbours.push(Neighbours { depth, ..Neighbours::default() });
         }
-        self.neighbours.last_mut().expect("one was pushed if there was none")
+        self.neighbours.last_mut().expect("just pushed if there was none for this depth")
     }
 
     fn begin_array(&mut self) {
@@ -605,7 +677,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         let literals = self.literals.any_in(start, end).then_some(&redactor.literals);
         let is_special = literals.is_some()
             || !redactor.custom.is_empty()
-            || self.pass.known.is_some()
+            || self.may_repeat(text)
             || views::may_be_base64(text.raw);
         if !is_special && !text::is_suspicious(text, &redactor.keys) {
             return;
@@ -619,6 +691,15 @@ impl<'w, 'r> Walk<'w, 'r> {
             edit.start += start;
             edit.end += start;
         }
+    }
+
+    /// Whether a string without marks may contain a remembered secret. In other strings, all decodings are searched; this one
+    /// has none, except for escapes that no form of a secret has: those of `/` and of quotes within quotes within quotes.
+    fn may_repeat(&self, text: Text<'_>) -> bool {
+        self.pass.is_repeated_in(text.raw)
+            || self.pass.known.is_some()
+                && text.escaped
+                && (memmem::find(text.raw, b"\\/").is_some() || memmem::find(text.raw, b"\\\\\\\\").is_some())
     }
 
     /// A number under a secret name (a PIN, say) or matched by one of the user's patterns becomes a string.
@@ -687,5 +768,44 @@ impl Places<'_> {
             }
         }
         self.raw_at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{RedactionKey, Rules};
+    use super::*;
+
+    fn clears(json: &str) -> bool {
+        let redactor = Redactor::new(&Rules::default(), &RedactionKey::new([7; 32])).unwrap();
+        is_clean(&redactor, json.as_bytes()).unwrap()
+    }
+
+    /// Each message that isn't cleared is walked, which takes several times as long.
+    #[test]
+    fn words_that_are_also_names_of_secrets_are_cleared() {
+        let row = r#"{"name":"token","place":{"city":"token"},"tags":["token","password"]}"#;
+        assert!(clears(row));
+        assert!(clears(&format!("[{row},{row}]")));
+        assert!(clears(&format!(r#"{{"content":[{{"text":{}}}]}}"#, serde_json::to_string(row).unwrap())));
+        assert!(clears(r#"{"content":[{"text":"The token was read, and the secret files follow"}]}"#));
+    }
+
+    #[test]
+    fn names_that_say_something_about_their_neighbours_are_not_cleared() {
+        for json in [
+            r#"{"value":"x","name":"DB_PASSWORD"}"#,
+            r#"{"val":"x","k":1,"key":"DB_PASSWORD"}"#,
+            r#"{"args":["--password","x"]}"#,
+            r#"{"columns":["name","password"],"rows":[["ada","x"]]}"#,
+            r#"[["name","password"],["ada","x"]]"#,
+            r#"{"rawHeaders":["Authorization","x"]}"#,
+            r#"{"list":[{"a":1},"password","x"]}"#,
+            r#"{"kind":"Secret","data":{"a":"eA=="}}"#,
+            r#"{"text":"{\"name\":\"DB_PASSWORD\",\"value\":\"x\"}"}"#,
+            r#"{"text":"the token is abc12345"}"#,
+        ] {
+            assert!(!clears(json), "{json}");
+        }
     }
 }

@@ -40,6 +40,7 @@ pub(super) static HTTP_SSE: Format = Format {
 fn recognize(sample: &Sample<'_>, transport: &str) -> bool {
     let mut named = None;
     let mut has_entries = false;
+    // `transport` may come after the entries, beyond the sample; then the format has to be given.
     sample.each_unit(ENTRIES, |unit| match unit.member {
         Some("transport") => {
             named = Value::parse(unit.bytes).ok().and_then(Value::string).map(Cow::into_owned);
@@ -58,6 +59,7 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>, transport: &'static st
         Some("transport") if value.string().as_deref() != Some(transport) => {
             findings.flaw(unit.line, Defect::Transport { expected: transport });
         }
+        // Of the whole document: kept as an exchange of its own, because it belongs to no single entry.
         Some("transport_context" | "headers") => {
             let mut item = Item::new(unit.line, ItemContent::Exchange);
             let name = if unit.member == Some("headers") { "headers" } else { "context" };
@@ -140,6 +142,7 @@ impl<'a> Entry<'a> {
     fn each_header(&self, mut each: impl FnMut(&str, &str)) {
         let context = self.context;
         let inner = context.and_then(|context| context.get("response"));
+        // Real transcripts have all three; each name counts where it is found first.
         let places =
             [context.and_then(|c| c.get("headers")), inner.and_then(|r| r.get("headers")), self.headers];
         for headers in places.into_iter().flatten() {
@@ -175,6 +178,7 @@ impl<'a> Entry<'a> {
         let mut headers: Vec<(String, String)> = Vec::new();
         self.each_header(|name, value| {
             let header = (name.to_ascii_lowercase(), value.to_owned());
+            // The same header is often in two of the places.
             if !headers.contains(&header) {
                 headers.push(header);
             }
@@ -259,6 +263,7 @@ fn message<'u>(
 /// OAuth, or with nothing.
 fn response_of<'u>(unit: &Unit<'u>, entry: &Entry<'u>, response: Value<'u>, findings: &mut Findings<'u>) {
     let is_message =
+        // An OAuth error has a member `error`, which alone would make it a JSON-RPC response.
         Envelope::scan(response.raw).kind != MessageKind::NotJsonRpc && !is_oauth_error(response);
     if is_message {
         message(unit, entry, response, Direction::ServerToClient, findings);
@@ -289,6 +294,7 @@ fn is_oauth_error(response: Value<'_>) -> bool {
 
 /// The status in a transport context, under any of the names that are in use.
 fn status(context: Value<'_>) -> Option<i64> {
+    // Some serializers write the status as text.
     let number = |value: Value<'_>| value.integer().or_else(|| value.string()?.trim().parse().ok());
     let own = ["status", "status_code", "http_status"].iter().find_map(|name| number(context.get(name)?));
     own.or_else(|| status(context.get("response")?))

@@ -35,6 +35,7 @@ fn begins_with_log(sample: &Sample<'_>) -> bool {
         .lines()
         .flat_map(|line| line.iter().copied())
         .filter(|byte| !byte.is_ascii_whitespace())
+        // HAR requires `log` to be the only member of the document, so the first bytes decide, whatever their layout.
         .take(7)
         .collect();
     without_space == b"{\"log\":"
@@ -99,6 +100,7 @@ fn bytes(body: Value<'_>) -> Option<Cow<'_, [u8]>> {
     if !is_base64 {
         return Some(text);
     }
+    // Some recorders break Base64 into lines.
     let packed: Vec<u8> = text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
     Some(STANDARD.decode(packed).map_or(text, Cow::Owned))
 }
@@ -106,6 +108,7 @@ fn bytes(body: Value<'_>) -> Option<Cow<'_, [u8]>> {
 /// An HTTP version as traces write it: `1.1` for `HTTP/1.1`, `2` for `h2` and `http/2.0`.
 fn version(text: Cow<'_, str>) -> Cow<'_, str> {
     let lower = text.to_ascii_lowercase();
+    // Chromium writes `h2`, Firefox `HTTP/2`, mitmproxy `HTTP/2.0`; traces have one spelling.
     let number = lower.strip_prefix("http/").or_else(|| lower.strip_prefix('h')).unwrap_or(&lower);
     let known = match number {
         "1.0" | "1.1" | "2" | "3" => number,

@@ -71,6 +71,7 @@ fn recognize(sample: &Sample<'_>) -> bool {
 
 fn looks_like_entries(sample: &Sample<'_>) -> bool {
     sample.is_document()
+        // The first entry may be longer than the sample, so only names can be looked for.
         && (sample.contains("\"jsonrpc\"")
             || (sample.contains("\"requestHeaders\"") && sample.contains("\"url\"")))
 }
@@ -136,6 +137,7 @@ impl<'u> Entry<'u> {
 
 /// The message in a value, either directly or encoded as a string.
 fn payload(value: Value<'_>) -> Option<Cow<'_, [u8]>> {
+    // Some programs log the line as they received it, as a string.
     let payload = value.string_bytes().unwrap_or(Cow::Borrowed(value.raw));
     is_message(&payload).then_some(payload)
 }
@@ -154,6 +156,7 @@ fn wrapped<'u>(
     findings: &mut Findings<'u>,
 ) {
     let at_ms = ["timestamp", "timestamp_ms", "time"].iter().find_map(|name| entry.get(name)?.time_ms());
+    // Only the Protocol tab has a duration; other entries have one message, whose time is that of the entry.
     let duration = entry.get("duration").and_then(Value::integer).unwrap_or(0);
     let from = sender(entry);
     let mut push = |value: Value<'u>, from, at_ms| {

@@ -52,7 +52,7 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     let mut push = |what| findings.items.push(Item { at_ms, ..Item::new(unit.line, what) });
     let envelope = Envelope::scan(payload.raw);
     if envelope.method.as_deref() == Some("initialize") {
-        // Recordings are appended to the same file, and each session counts its ids anew.
+        // Recordings are appended to the same file, and each session starts its ids over.
         push(ItemContent::FreshIds);
     }
     let unparsed = payload.get("_raw").filter(|_| payload.get("_unparsed").is_some());

@@ -1,6 +1,6 @@
 //! The import formats. To add one, add a file here and a line in [`FORMATS`].
 //!
-//! A format is two pure functions: one recognises the beginning of a source, one parses a unit. Splitting,
+//! A format is two pure functions: one recognizes the beginning of a source, one parses a unit. Splitting,
 //! redaction, senders and writing are the same for all formats and are not done here.
 
 mod claude_code;
@@ -36,7 +36,7 @@ pub static FORMATS: &[&Format] = &[
     &jsonrpc::JSONRPC,
 ];
 
-/// A transcript format: how it is recognised and parsed.
+/// A transcript format: how it is recognized and parsed.
 pub struct Format {
     /// The name on the command line and in `meta`.
     pub name: &'static str,
@@ -50,7 +50,7 @@ pub struct Format {
     pub transport: Option<&'static str>,
     /// The source contains calls and nothing else of the session.
     pub calls_only: bool,
-    /// A source may contain several sessions, each of which starts its ids anew.
+    /// A source may contain several sessions, each of which starts its ids over.
     pub many_sessions: bool,
     /// Whether the beginning of a source has this format.
     pub recognize: fn(&Sample<'_>) -> bool,
@@ -72,7 +72,7 @@ pub fn find(name: &str) -> Option<&'static Format> {
 /// The format of a source, judged by its beginning.
 pub fn detect(beginning: &[u8]) -> Option<&'static Format> {
     let mut text = Vec::new();
-    // An error in the middle is ignored: what was decoded before it is enough to recognise the format.
+    // An error in the middle is ignored: what was decoded before it is enough to recognize the format.
     let _ = super::text::reader(beginning).and_then(|mut reader| reader.read_to_end(&mut text));
     let sample = Sample { text: &text };
     FORMATS.iter().copied().find(|format| (format.recognize)(&sample))

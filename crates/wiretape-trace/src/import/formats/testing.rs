@@ -43,7 +43,7 @@ pub(super) fn told(format: &Format, input: &str, tell: impl Fn(&Item<'_>) -> Str
     items.chain(findings.flaws.iter().map(ToString::to_string)).collect()
 }
 
-/// Checks that the beginning of a source is recognised as this format.
+/// Checks that the beginning of a source is recognized as this format.
 #[track_caller]
 pub(super) fn check_recognized(format: &Format, beginning: &[u8]) {
     assert_eq!(detect(beginning).map(|format| format.name), Some(format.name));

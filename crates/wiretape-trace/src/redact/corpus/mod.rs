@@ -27,7 +27,8 @@ impl Random {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        usize::try_from((self.0 >> 33) % limit as u64).expect("the rest is below the limit")
+        usize::try_from((self.0 >> 33) % limit as u64)
+            .expect("a remainder is smaller than `limit`, which is a usize")
     }
 
     pub(super) fn text(&mut self, alphabet: &str, length: usize) -> String {

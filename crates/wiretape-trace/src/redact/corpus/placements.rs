@@ -112,7 +112,7 @@ fn by_looks(p: &mut Placing<'_>, t: &str) {
         format!("2024-05-01T12:00:00Z INFO started\n2024-05-01T12:00:01Z DEBUG using {t}\nok"),
     );
     p.put("unicode escapes", Way::Json, format!(r#"{{"input":"{}"}}"#, escaped(t)));
-    p.put("ANSI colours", Way::Json, result(&format!("\u{1b}[36mkey\u{1b}[0m=\u{1b}[33m{t}\u{1b}[0m")));
+    p.put("ANSI colors", Way::Json, result(&format!("\u{1b}[36mkey\u{1b}[0m=\u{1b}[33m{t}\u{1b}[0m")));
     p.put("percent-encoded", Way::Text, format!("next=https%3A%2F%2Fx.dev%2F%3Fv%3D{}%26z%3D1", percent(t)));
     p.put("HTML-escaped", Way::Text, format!("<pre>{}</pre>", html(&format!("{{\"v\":\"{t}\"}}"))));
     let encoded = STANDARD.encode(format!("value={t}\n"));
@@ -180,7 +180,7 @@ fn by_name(p: &mut Placing<'_>, n: &str, v: &str) {
     p.put("name: stderr line", Way::Lines, format!("start\nINFO config user=bob {n}={v}\nok"));
     p.put("name: unicode escapes", Way::Json, format!(r#"{{"{}":"{}"}}"#, escaped(n), escaped(v)));
     p.put(
-        "name: ANSI colours",
+        "name: ANSI colors",
         Way::Json,
         result(&format!("\u{1b}[36m{n}=\u{1b}[0m{v} \u{1b}[36muser=\u{1b}[0mbob")),
     );

@@ -123,7 +123,7 @@ const DOCUMENTED: &[(&str, &[Part])] = &[
     ("coze", &[("pa", "", 0), ("t_", ALPHANUMERIC, 64)]),
     ("vault, older", &[("s", "", 0), (".", ALPHANUMERIC, 24)]),
     ("github server with an app id", &[("gh", "", 0), ("s_", DIGITS, 7), ("_", ALPHANUMERIC, 60)]),
-    ("new relic licence", &[("", HEX, 32), ("FFFF", "", 0), ("NRAL", "", 0)]),
+    ("new relic license", &[("", HEX, 32), ("FFFF", "", 0), ("NRAL", "", 0)]),
 ];
 
 pub(super) fn tokens() -> Vec<Token> {

@@ -1,7 +1,7 @@
 //! Chat, mail, documents, shops and other applications.
 
 super::providers! {
-    "slack" "Slack tokens and webhooks: `xoxb-…` and its kin, `xapp-…`, `hooks.slack.com/services/…`" [
+    "slack" "Slack tokens and webhooks: `xoxb-…` and similar, `xapp-…`, `hooks.slack.com/services/…`" [
         "xoxb-" "u10+", "xoxp-" "u10+", "xoxa-" "u10+", "xoxe-" "u10+", "xoxr-" "u10+", "xoxs-" "u10+", "xoxo-" "u10+",
         "xoxc-" "u10+", "xoxd-" "s20+", "xoxe." "'xox c1 '- u10+", "xapp-" "u10+", "xwfp-" "u20+",
     ]
@@ -44,7 +44,7 @@ super::providers! {
     ]
     "intercom" "Intercom tokens: `dG9rO…`" ["dG9rO" "e50+"]
     "zoho" "Zoho tokens: `1000.….…`" ["1000." "h32 '. h32"]
-    "shopify" "Shopify tokens: `shpat_…` and its kin" [
+    "shopify" "Shopify tokens: `shpat_…` and similar" [
         "shpat_" "x30+", "shpca_" "x30+", "shppa_" "x30+", "shpss_" "x30+", "shptka_" "x30+", "shpua_" "x30+", "shprt_" "x30+",
         "shpcl_" "x30+",
     ]
@@ -60,7 +60,7 @@ super::providers! {
     "pinterest" "Pinterest tokens: `pina_…`" ["pina_" "u20+"]
     "linkedin" "LinkedIn secrets: `WPL_AP…`" ["WPL_AP" "s16+"]
     "mapbox" "Mapbox tokens: `sk.eyJ…`, `pk.eyJ…`, `tk.eyJ…`" ["sk.eyJ" "t40+", "pk.eyJ" "t40+", "tk.eyJ" "t40+"]
-    "maxmind" "MaxMind licence keys: `…_mmk`" []
+    "maxmind" "MaxMind license keys: `…_mmk`" []
     "adafruit" "Adafruit IO keys: `aio_…`" ["aio_" "!a28"]
     "ubidots" "Ubidots tokens: `BBFF-…`, `BBUS-…`" ["BBFF-" "a30+", "BBUS-" "a30+"]
     "samsara" "Samsara tokens: `samsara_api_…`" ["samsara_api_" "a20+"]

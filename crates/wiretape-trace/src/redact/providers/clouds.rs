@@ -52,7 +52,7 @@ super::providers! {
     "vault" "HashiCorp Vault tokens: `hvs.…`, `hvb.…`, `hvr.…`, older ones `s.…`" [
         "hvs." "t24+", "hvb." "t24+", "hvr." "t24+",
     ]
-    "doppler" "Doppler tokens: `dp.pt.…` and its kin" [
+    "doppler" "Doppler tokens: `dp.pt.…` and similar" [
         "dp.pt." "a40+", "dp.ct." "a40+", "dp.sa." "a40+", "dp.st." "t40+", "dp.scim." "a40+", "dp.audit." "a40+",
         "dp.said." "a40+",
     ]

@@ -1,10 +1,10 @@
 //! Code hosts, package registries and continuous integration.
 
 super::providers! {
-    "github" "GitHub tokens, classic (`ghp_…` and its kin) and fine-grained (`github_pat_…`)" [
+    "github" "GitHub tokens, classic (`ghp_…` and similar) and fine-grained (`github_pat_…`)" [
         "ghp_" "a30+", "gho_" "a30+", "ghu_" "a30+", "ghs_" "t30+", "ghr_" "a30+", "github_pat_" "w22+",
     ]
-    "gitlab" "GitLab tokens: `glpat-…` and its kin, `GR1348941…`, `_gitlab_session=…`" [
+    "gitlab" "GitLab tokens: `glpat-…` and similar, `GR1348941…`, `_gitlab_session=…`" [
         "glpat-" "t20+", "gldt-" "u20+", "glrt-" "t20+", "glrtr-" "t20+", "glptt-" "u20+", "glft-" "u20+", "glimt-" "u20+",
         "glagent-" "u30+", "gloas-" "u40+", "glsoat-" "u20+", "glffct-" "u20+", "glcbt-" "u20+", "glwt-" "u20+",
         "GR1348941" "u20+", "_gitlab_session=" "!a32",
@@ -22,14 +22,14 @@ super::providers! {
     "crates-io" "crates.io tokens: `cio…`" ["cio" "!a32"]
     "nuget" "NuGet keys: `oy2…`" ["oy2" "!l43"]
     "clojars" "Clojars tokens: `CLOJARS_…`" ["CLOJARS_" "a60+"]
-    "packagist" "Packagist tokens: `packagist_ort_…` and its kin" [
+    "packagist" "Packagist tokens: `packagist_ort_…` and similar" [
         "packagist_ort_" "h60+", "packagist_out_" "h60+", "packagist_oat_" "h60+", "packagist_acs_" "h60+",
         "packagist_ack_" "h24+", "packagist_uut_" "h60+",
     ]
     "deno" "Deno tokens: `ddp_…`, `ddw_…`, `ddo_…`" ["ddp_" "a36+", "ddw_" "a36+", "ddo_" "a36+"]
     "jfrog" "JFrog Artifactory keys: `AKCp…`, `cmVmdGtu…`" ["AKCp" "a60+", "cmVmd" "a50+"]
     "circleci" "CircleCI tokens: `CCIPAT_…`, `CCIPRJ_…`" ["CCIPAT_" "a20+ '_ a40", "CCIPRJ_" "a20+ '_ a40"]
-    "buildkite" "Buildkite tokens: `bkua_…` and its kin" [
+    "buildkite" "Buildkite tokens: `bkua_…` and similar" [
         "bkua_" "a40+", "bkaa_" "u50+", "bkaj_" "u50+", "bkar_" "u50+", "bkct_" "u50+", "bkpt_" "u50+", "bkpat_" "u40+",
         "bkps_" "u40+",
     ]
