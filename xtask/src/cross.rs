@@ -15,7 +15,7 @@ use crate::sh::{cargo, command, run, target_directory};
 const TARGETS: [&str; 2] = ["x86_64-pc-windows-msvc", "aarch64-apple-darwin"];
 
 const ARCHIVER: &str = r#"#!/bin/sh
-# Stands in for an archiver where nothing is linked: creates what `-out:FILE` names, empty.
+# A placeholder for an archiver where nothing is linked: creates what `-out:FILE` names, empty.
 for argument; do
     case $argument in
         -out:* | /out:*) : >"${argument#?out:}" ;;

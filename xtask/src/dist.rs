@@ -1,9 +1,10 @@
 //! The program to give to others: a release build that carries the list of its dependencies, and no path of the machine
 //! it was built on.
 //!
-//! Both are checked in the finished binary. The list (crate names, versions, where they come from) is in the section that
-//! `cargo audit bin` and other scanners read. Paths get into a binary by panics, assertions in C, and `file!()`; Cargo's
-//! own `trim-paths` is not stable yet, so the compilers are told to replace them.
+//! Both are checked in the finished binary. The list (crate names, versions, where they come from) is in the
+//! section that `cargo audit bin` and other scanners read. Paths get into a binary by panics, assertions in
+//! C, and `file!()`; Cargo's own `trim-paths` is not stable yet, so the compilers are configured to replace
+//! them.
 
 use std::env;
 use std::ffi::OsString;

@@ -28,11 +28,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::failure::Result;
 
 #[derive(Parser)]
-#[command(
-    name = "cargo xtask",
-    about = "What there is to do in this repository",
-    disable_help_subcommand = true
-)]
+#[command(name = "cargo xtask", about = "Run the tasks of this repository", disable_help_subcommand = true)]
 struct Arguments {
     #[command(subcommand)]
     task: Option<Task>,
@@ -48,7 +44,7 @@ enum Task {
     Clippy,
     /// Build the documentation, warnings denied
     Doc,
-    /// Check licences, sources, layering and (where reachable) advisories of all dependencies
+    /// Check licenses, sources, layering and (where reachable) advisories of all dependencies
     Deny,
     /// Type-check for Windows and macOS
     Cross,
@@ -56,15 +52,15 @@ enum Task {
     Test,
     /// Only install what the tests need
     Setup,
-    /// Run every fuzz target for a moment
+    /// Run every fuzz target briefly
     Fuzz {
         /// How long each target runs
         #[arg(long, value_name = "SECONDS", default_value_t = tasks::FUZZ_SECONDS)]
         seconds: u32,
     },
-    /// Take the schemas that lint checks by from the crate that carries them
+    /// Copy the schemas that lint validates against from the crate that contains them
     Shapes,
-    /// Build the program to give to others: without paths of this machine, and with the list of its dependencies
+    /// Build the program for distribution: without paths of this machine, and with the list of its dependencies
     Dist,
     /// Measure the recorder and the proxy against their targets
     Bench(bench::Options),

@@ -51,7 +51,7 @@ fn install_chromium() -> Result {
     if is_there() {
         return Ok(());
     }
-    eprintln!("note: the tests need a browser, and there is no `chromium` here");
+    eprintln!("note: the tests need a browser, and `chromium` is not installed");
     apt_install(&["chromium"])?;
     if is_there() { Ok(()) } else { Err(missing(&["chromium"])) }
 }
@@ -118,7 +118,7 @@ fn need(program: &str, packages: &[&str]) -> Result {
     if is_there(program) {
         return Ok(());
     }
-    eprintln!("note: the tests need `{program}`, which isn't here");
+    eprintln!("note: the tests need `{program}`, which is not installed");
     apt_install(packages)?;
     if is_there(program) { Ok(()) } else { Err(missing(packages)) }
 }

@@ -8,12 +8,12 @@ use std::process::{Command, Stdio};
 
 use crate::failure::{Context, Failure, Result};
 
-/// The project's root.
+/// The root of the repository.
 pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the project's root")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a directory in the project's root")
 }
 
-/// Cargo's target directory.
+/// Cargo's target directory, which may be outside the repository.
 pub(crate) fn target_directory() -> PathBuf {
     // Absolute, because commands run in the root, and the variable is relative to the current directory.
     env::var_os("CARGO_TARGET_DIR")

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::failure::{Context as _, Failure, Result};
 use crate::sh;
 
-/// The crate's version.
+/// The version of `rust-mcp-schema` that the schemas are taken from.
 const VERSION: &str = "2.0.0";
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 

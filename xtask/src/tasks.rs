@@ -110,7 +110,7 @@ fn page() -> Result {
 /// Builds every fuzz target and runs it briefly: enough to see that it works, not to find deep bugs.
 pub(crate) fn fuzz(seconds: u32) -> Result {
     if !has_fuzz_targets() {
-        eprintln!("note: there is no fuzz/ to run");
+        eprintln!("note: fuzz/ does not exist; nothing to run");
         return Ok(());
     }
     install_fuzzer()?;

@@ -23,10 +23,10 @@ pub fn path(name: &str) -> PathBuf {
 /// Test executables are in `<target>/<profile>/deps`, binaries in `<target>/<profile>`.
 fn profile_directory() -> PathBuf {
     let executable = env::current_exe().expect("a running test knows its own path");
-    let directory = executable.parent().expect("an executable lies in a directory");
+    let directory = executable.parent().expect("a path to an executable has a parent");
     match directory.file_name() {
         Some(name) if name == "deps" => {
-            directory.parent().expect("`deps` lies in a profile's directory").to_owned()
+            directory.parent().expect("cargo creates `deps` in a profile's directory").to_owned()
         }
         _ => directory.to_owned(),
     }
@@ -46,6 +46,6 @@ fn build(name: &str, profile_directory: &Path) {
         // The directory of the running test, which may not be the default one.
         cargo.arg("--target-dir").arg(target_directory);
     }
-    let status = cargo.status().expect("cargo runs, for it runs this test");
+    let status = cargo.status().expect("cargo started this test, so it can be started");
     assert!(status.success(), "building {name} failed");
 }

@@ -40,7 +40,7 @@ pub fn processors() -> io::Result<Vec<usize>> {
     Ok((0..CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor)).collect())
 }
 
-/// Not supported elsewhere.
+/// Always an error: this is only supported on Linux.
 #[cfg(not(target_os = "linux"))]
 pub fn processors() -> io::Result<Vec<usize>> {
     Err(io::ErrorKind::Unsupported.into())
@@ -56,7 +56,7 @@ pub fn pin_thread(processor: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Not supported elsewhere.
+/// Always an error: this is only supported on Linux.
 #[cfg(not(target_os = "linux"))]
 pub fn pin_thread(_processor: usize) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
@@ -80,7 +80,7 @@ pub fn pin_tree(pid: u32, processor: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Not supported elsewhere.
+/// Always an error: this is only supported on Linux.
 #[cfg(not(target_os = "linux"))]
 pub fn pin_tree(_pid: u32, _processor: usize) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())

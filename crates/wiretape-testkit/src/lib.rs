@@ -9,7 +9,9 @@
 //! | the server and the client that the official conformance suite asks for | the `wt-conformance-server` and `wt-conformance-client` binaries |
 //! | an MCP server over HTTP, as the upstream of a proxy | the `wt-http-echo` binary |
 //! | an MCP server that requires a login, and its authorization server | the `wt-oauth` binary |
-//! | the least a proxy can cost | the `wt-http-relay` binary |
+//! | the least a proxy can cost | the `wt-http-relay` binary; without HTTP, `wt-tcp-relay`; with heads as bytes, `wt-paired-relay` |
+//! | what follows HTTP/1.1 without parsing bodies | [`framer`] |
+//! | clients that read streams of events | [`load::Streams`]; in a separate process, `wt-http-load --streams` |
 //! | a client that drives a process through its pipes | [`peer`] |
 //! | clients that call a tool over HTTP as fast as possible | [`load`]; in a separate process, the `wt-http-load`
 //! binary |
@@ -25,6 +27,7 @@
 
 pub mod bins;
 pub mod cpu;
+pub mod framer;
 pub mod http;
 pub mod load;
 pub mod memory;
@@ -33,6 +36,7 @@ pub mod payload;
 pub mod peer;
 #[cfg(unix)]
 pub mod process;
+pub mod relay;
 pub mod service;
 pub mod stdio;
 pub mod traces;

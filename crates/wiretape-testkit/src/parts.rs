@@ -36,7 +36,7 @@ impl Parts {
         env::var_os(VARIABLE).map(Self::in_directory)
     }
 
-    /// The directory itself.
+    /// The directory that holds the installed programs.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -93,7 +93,7 @@ impl Parts {
         command
     }
 
-    /// PyPI's `mcp-server-time`.
+    /// A command that starts `mcp-server-time` of PyPI.
     pub fn server_time(&self) -> Command {
         let mut command = Command::new(self.python());
         command.args(["-m", "mcp_server_time", "--local-timezone", "UTC"]);

@@ -121,7 +121,11 @@ fn prose(random: &mut Random, room: usize) -> String {
     let mut text = String::with_capacity(room + 64);
     while text.len() < room {
         let length = 40 + random.below(100);
-        push_words(&mut text, random, usize::try_from(length).expect("a sentence is short"));
+        push_words(
+            &mut text,
+            random,
+            usize::try_from(length).expect("the length of a sentence is below 140"),
+        );
         text.push_str(random.pick(&[". ", ", ", ".\\n\\n", "; \\\"so\\\" "]));
     }
     text
@@ -149,7 +153,7 @@ fn rows(random: &mut Random, room: usize) -> String {
             rows,
             r#"{separator}{{"id":{id},"name":"{name}","place":{{"city":"{city}","geo":[{price}.5,-{id}e-4]}},"stock":{stock},"nextCursor":null,"tags":["{name}","{city}"]}}"#
         )
-        .expect("a String takes whatever is written");
+        .expect("writing to a String has no failure case");
         separator = ',';
     }
     rows.push(']');
@@ -183,7 +187,7 @@ impl Random {
 
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         let index = self.below(from.len() as u64);
-        from[usize::try_from(index).expect("an index into a slice in memory")]
+        from[usize::try_from(index).expect("a remainder by a slice's length fits into usize")]
     }
 }
 

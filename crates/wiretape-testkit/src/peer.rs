@@ -37,7 +37,7 @@ impl Peer {
         Ok(Self { child, stdin, stdout, received: Vec::new(), watchdog })
     }
 
-    /// The process id.
+    /// The id of the peer's process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -101,7 +101,7 @@ impl Peer {
             let writer = scope.spawn(|| pipeline.write(stdin, &progress));
             let read = read_echoes(stdout, pipeline.messages, &progress, writer.thread());
             let elapsed = start.elapsed();
-            let written = writer.join().expect("the writer doesn't panic");
+            let written = writer.join().expect("the writer returns its errors and has no panic");
             // The reader's error first: that of the writer is usually its consequence.
             read.and(written).map(|()| elapsed)
         })

@@ -69,7 +69,7 @@ impl Service {
         io::Error::other(format!("it doesn't serve. It said: {}", self.output()))
     }
 
-    /// The process id.
+    /// The id of the service's process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -9,11 +9,16 @@ use std::process::Command;
 use std::time::Duration;
 
 use wiretape_testkit::cpu;
-use wiretape_testkit::load::{Amount, Driver};
+use wiretape_testkit::load::{Amount, Clients, Driver};
 use wiretape_testkit::service::Service;
 
 const ECHO: &str = env!("CARGO_BIN_EXE_wt-http-echo");
-const RELAY: &str = env!("CARGO_BIN_EXE_wt-http-relay");
+/// Everything that can be between load and server.
+const RELAYS: [&str; 3] = [
+    env!("CARGO_BIN_EXE_wt-http-relay"),
+    env!("CARGO_BIN_EXE_wt-tcp-relay"),
+    env!("CARGO_BIN_EXE_wt-paired-relay"),
+];
 const LOAD: &str = env!("CARGO_BIN_EXE_wt-http-load");
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -23,14 +28,15 @@ fn echo(arguments: &[&str]) -> Service {
     Service::spawn(command, LIMIT).expect("the server starts")
 }
 
-fn relay(upstream: &Service) -> Service {
-    let mut command = Command::new(RELAY);
+fn relay(program: &str, upstream: &Service) -> Service {
+    let mut command = Command::new(program);
     command.args(["proxy", "--upstream", &upstream.url(), "--listen", "127.0.0.1:0", "--traces", "."]);
     Service::spawn(command, LIMIT).expect("the relay starts")
 }
 
 fn load(service: &Service, connections: usize) -> Driver {
-    Driver::spawn(Path::new(LOAD), &service.url(), connections, LIMIT).expect("the load starts")
+    Driver::spawn(Path::new(LOAD), &service.url(), Clients::Callers(connections), LIMIT)
+        .expect("the load starts")
 }
 
 /// What comes back to a request on a connection of its own.
@@ -84,19 +90,35 @@ fn answers_with_events_when_told() {
 }
 
 #[test]
-fn the_floor_passes_on() {
+fn relays_pass_on() {
     let server = echo(&[]);
-    let relay = relay(&server);
-    check(&relay, "POST", INITIALIZE, &["200 OK", "mcp-session-id: "]);
-    check(&relay, "DELETE", "", &["200 OK"]);
+    for program in RELAYS {
+        let relay = relay(program, &server);
+        check(&relay, "POST", INITIALIZE, &["200 OK", "mcp-session-id: "]);
+        check(&relay, "DELETE", "", &["200 OK"]);
+    }
+}
+
+#[test]
+fn streams_are_read_through_relays() {
+    let server = echo(&["--ticks"]);
+    check(&server, "POST", INITIALIZE, &["200 OK"]);
+    for program in RELAYS {
+        let relay = relay(program, &server);
+        let mut load = Driver::spawn(Path::new(LOAD), &relay.url(), Clients::Listeners(5), LIMIT)
+            .expect("it opens streams");
+        let outcome = load.run(Amount::Time(Duration::from_millis(3000))).unwrap();
+        assert!((5..=20).contains(&outcome.calls), "{outcome:?}");
+        load.run(Amount::Calls(1)).unwrap_err();
+    }
 }
 
 #[test]
 fn load_counts_and_times_its_calls() {
     for mode in [&[] as &[&str], &["--sse"]] {
         let server = echo(mode);
-        let relay = relay(&server);
-        for service in [&server, &relay] {
+        let relays = RELAYS.map(|program| relay(program, &server));
+        for service in [&server].into_iter().chain(&relays) {
             let mut load = load(service, 3);
             let outcome = load.run(Amount::Calls(50)).unwrap();
             assert_eq!(outcome.calls, 150);
@@ -111,11 +133,12 @@ fn load_counts_and_times_its_calls() {
 #[test]
 fn load_through_a_relay_without_a_server_fails() {
     let server = echo(&[]);
-    let relay = relay(&server);
+    let [program, ..] = RELAYS;
+    let relay = relay(program, &server);
     let mut load = load(&relay, 1);
     server.stop().unwrap();
     load.run(Amount::Calls(1)).unwrap_err();
-    Driver::spawn(Path::new(LOAD), &relay.url(), 1, LIMIT).unwrap_err();
+    Driver::spawn(Path::new(LOAD), &relay.url(), Clients::Callers(1), LIMIT).unwrap_err();
 }
 
 #[test]

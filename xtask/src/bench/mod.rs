@@ -58,9 +58,9 @@ pub(crate) struct Options {
     /// How often everything is repeated
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
-    /// Measure one subject only
-    #[arg(long, value_name = "SUBJECT")]
-    only: Option<Subject>,
+    /// Measure only these subjects, separated by commas
+    #[arg(long, value_name = "SUBJECT", value_delimiter = ',')]
+    only: Vec<Subject>,
     /// Measure this program instead of building `wiretape`; it must take the same arguments
     #[arg(long, value_name = "PATH", hide = true, conflicts_with = "write", requires = "only")]
     subject: Option<PathBuf>,
@@ -92,7 +92,7 @@ pub(crate) fn run(options: &Options) -> Result {
     let effort = Effort { quick: options.quick, rounds: options.rounds.map(|rounds| rounds.max(1)) };
     let mut reports = Vec::new();
     for subject in Subject::value_variants() {
-        if options.only.is_none_or(|only| only == *subject) {
+        if options.only.is_empty() || options.only.contains(subject) {
             let report = subject.measure(&programs, effort)?;
             // Printed at once: the next subject takes minutes, and may fail.
             println!("{}: {}", report.section, report.render());

@@ -100,7 +100,7 @@ fn machine() -> String {
     let processor =
         read_line("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned());
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    // Only the version: the suffix after the dash may name whoever built the kernel.
+    // Only the version: the suffix after the dash may name the person who built the kernel.
     let kernel = kernel.trim().split('-').next().unwrap_or_default().to_owned();
     format!("{cores} cores ({processor}), {} {kernel}", std::env::consts::OS)
 }

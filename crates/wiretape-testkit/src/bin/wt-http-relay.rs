@@ -1,14 +1,12 @@
 //! The floor that `wiretape proxy` is measured against: a reverse proxy that streams requests and responses through,
 //! and does nothing else. Nothing is recorded, inspected or changed.
 //!
-//! `wt-http-relay proxy --upstream URL --listen ADDRESS --traces DIR`: the proxy's own command line, so that both are
-//! started the same way; the directory stays empty. It prints its URL.
+//! `wt-http-relay proxy --upstream URL --listen ADDRESS …` prints its URL.
 //!
 //! Each client connection has its own connection to the server for as long as it lives, which is cheaper than a
 //! shared pool, as a floor should be.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Mutex;
 
 use hyper::body::Incoming;
@@ -18,46 +16,28 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use wiretape_testkit::http;
-
-const USAGE: &str = "usage: wt-http-relay proxy --upstream URL --listen ADDRESS --traces DIR";
+use wiretape_testkit::relay::Addresses;
 
 fn main() -> io::Result<()> {
-    let (listen, upstream) = parse(std::env::args().skip(1)).ok_or_else(|| io::Error::other(USAGE))?;
-    http::runtime()?.block_on(serve(listen, upstream))
+    let addresses = Addresses::from_arguments()?;
+    http::runtime()?.block_on(serve(addresses))
 }
 
-/// The address to listen on, and the upstream.
-fn parse(mut arguments: impl Iterator<Item = String>) -> Option<(SocketAddr, SocketAddr)> {
-    expect(&mut arguments, "proxy")?;
-    expect(&mut arguments, "--upstream")?;
-    let upstream = http::address_in(&arguments.next()?)?;
-    expect(&mut arguments, "--listen")?;
-    let listen = arguments.next()?.parse().ok()?;
-    expect(&mut arguments, "--traces")?;
-    arguments.next()?;
-    arguments.next().is_none().then_some((listen, upstream))
-}
-
-fn expect(arguments: &mut impl Iterator<Item = String>, word: &str) -> Option<()> {
-    (arguments.next()? == word).then_some(())
-}
-
-async fn serve(listen: SocketAddr, upstream: SocketAddr) -> io::Result<()> {
-    let listener = http::listen(listen).await?;
+async fn serve(addresses: Addresses) -> io::Result<()> {
+    let listener = http::listen(addresses.listen).await?;
     loop {
         let client = http::accept(&listener).await?;
         tokio::spawn(async move {
             // If the server can't be reached, the client's connection is closed.
-            if let Ok(upstream) = connect(upstream).await {
+            if let Ok(upstream) = connect(addresses).await {
                 relay(client, upstream).await;
             }
         });
     }
 }
 
-async fn connect(address: SocketAddr) -> io::Result<SendRequest<Incoming>> {
-    let stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
+async fn connect(addresses: Addresses) -> io::Result<SendRequest<Incoming>> {
+    let stream = addresses.connect().await?;
     let handshake = http1::Builder::new().writev(false).handshake(TokioIo::new(stream));
     let (sender, connection) = handshake.await.map_err(io::Error::other)?;
     tokio::spawn(connection);

@@ -50,8 +50,8 @@ fn spawn(command: &[OsString]) -> io::Result<Child> {
 /// Returns when the child's output has ended; the thread that waits for more input ends with the process.
 fn copy_both_ways(child: &mut Child, file: &File) -> io::Result<()> {
     let (from_client, to_client) = (raw_stdin()?, raw_stdout()?);
-    let to_server = child.stdin.take().expect("stdin was asked to be piped");
-    let from_server = child.stdout.take().expect("stdout was asked to be piped");
+    let to_server = child.stdin.take().expect("stdin was configured as a pipe");
+    let from_server = child.stdout.take().expect("stdout was configured as a pipe");
     let input_file = file.try_clone()?;
     thread::spawn(move || copy(from_client, to_server, input_file));
     copy(from_server, to_client, file.try_clone()?)

@@ -21,8 +21,8 @@ fn main() -> io::Result<ExitCode> {
     let (input, output) = (append_to(&prefix, ".in")?, append_to(&prefix, ".out")?);
     let mut child =
         Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    let to_server = child.stdin.take().expect("stdin was asked to be piped");
-    let from_server = child.stdout.take().expect("stdout was asked to be piped");
+    let to_server = child.stdin.take().expect("stdin was configured as a pipe");
+    let from_server = child.stdout.take().expect("stdout was configured as a pipe");
     let from_client = raw_stdin()?;
     // If the client never closes its input, this thread ends with the process.
     thread::spawn(move || copy(from_client, to_server, input));

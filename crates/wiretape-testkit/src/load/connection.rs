@@ -24,14 +24,8 @@ pub(super) struct Connection {
 impl Connection {
     /// Connects and initializes a session. Connections with different numbers use different ids.
     pub(super) async fn open(address: SocketAddr, number: usize) -> io::Result<Self> {
-        let mut stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
         let mut received = vec![0; BUFFER];
-        stream.write_all(&request::initialize(address)).await?;
-        let answer = receive(&mut stream, &mut received).await?;
-        let session = answer.session.ok_or_else(|| io::Error::other("initialize gave no session"))?;
-        stream.write_all(&request::initialized(address, &session)).await?;
-        expect(receive(&mut stream, &mut received).await?.status, 202)?;
+        let (stream, session) = initialize(address, &mut received).await?;
         Ok(Self { stream, call: Call::new(address, &session, number), received })
     }
 
@@ -61,6 +55,21 @@ impl Connection {
         let body = String::from_utf8_lossy(&answer.body);
         Err(io::Error::other(format!("not the answer to call {}: {body}", self.call.id())))
     }
+}
+
+/// Connects and initializes a session; the connection and the session's id.
+pub(super) async fn initialize(
+    address: SocketAddr,
+    received: &mut Vec<u8>,
+) -> io::Result<(TcpStream, String)> {
+    let mut stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    stream.write_all(&request::initialize(address)).await?;
+    let answer = receive(&mut stream, received).await?;
+    let session = answer.session.ok_or_else(|| io::Error::other("initialize gave no session"))?;
+    stream.write_all(&request::initialized(address, &session)).await?;
+    expect(receive(&mut stream, received).await?.status, 202)?;
+    Ok((stream, session))
 }
 
 fn reached(amount: Amount, start: Instant, now: Instant, calls: usize) -> bool {

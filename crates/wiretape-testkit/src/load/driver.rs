@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::load::{Amount, Outcome};
+use crate::load::{Amount, Clients, Outcome};
 use crate::peer::Peer;
 
 /// A running `wt-http-load` with open connections.
@@ -18,9 +18,12 @@ pub struct Driver {
 impl Driver {
     /// Starts `program`, which opens its connections to `url`. After `limit` it is killed, and whatever waits for it
     /// fails.
-    pub fn spawn(program: &Path, url: &str, connections: usize, limit: Duration) -> io::Result<Self> {
+    pub fn spawn(program: &Path, url: &str, clients: Clients, limit: Duration) -> io::Result<Self> {
         let mut command = Command::new(program);
-        command.args([url, &connections.to_string()]);
+        match clients {
+            Clients::Callers(number) => command.args([url, &number.to_string()]),
+            Clients::Listeners(number) => command.args([url, &number.to_string(), "--streams"]),
+        };
         let mut driver = Self { peer: Peer::spawn(&mut command, limit)? };
         match driver.receive()?.as_str() {
             "ready" => Ok(driver),
@@ -28,7 +31,7 @@ impl Driver {
         }
     }
 
-    /// The process id.
+    /// The id of the driver's process, for measuring it.
     pub fn pid(&self) -> u32 {
         self.peer.pid()
     }
@@ -40,7 +43,7 @@ impl Driver {
         serde_json::from_str(&answer).map_err(|_| io::Error::other(answer))
     }
 
-    /// Closes the connections.
+    /// Closes the connections and waits for the driver to exit.
     pub fn finish(self) -> io::Result<()> {
         let (status, _) = self.peer.finish()?;
         if status.success() { Ok(()) } else { Err(io::Error::other(format!("the load ended with {status}"))) }

@@ -9,6 +9,7 @@
 //! | `connection` | one connection and its session |
 //! | `request` | the bytes that it sends |
 //! | `response` | the parser for responses: status, headers and body |
+//! | `streams` | connections that read a stream of events instead |
 //! | `outcome` | the result: counts and latencies |
 //! | `driver` | starting and driving the program `wt-http-load` |
 
@@ -17,6 +18,7 @@ mod driver;
 mod outcome;
 mod request;
 mod response;
+mod streams;
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,8 +29,18 @@ use tokio::task::JoinHandle;
 
 pub use self::driver::Driver;
 pub use self::outcome::Outcome;
+pub use self::streams::Streams;
 
 use self::connection::Connection;
+
+/// How many clients there are, and what they do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clients {
+    /// They call a tool, one call after another.
+    Callers(usize),
+    /// Each opens a stream and reads it.
+    Listeners(usize),
+}
 
 /// The length of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Counts and latencies of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// The number of calls that were answered correctly.
+    /// The number of calls that were answered correctly, or of events that were read.
     pub calls: u64,
     /// The duration of the run, in seconds.
     pub seconds: f64,
@@ -37,7 +37,12 @@ impl Outcome {
         }
     }
 
-    /// Calls per second.
+    /// The outcome of streams that were read: the events take the place of calls, and have no latency.
+    pub(super) fn of_events(events: u64, elapsed: Duration) -> Self {
+        Self { calls: events, seconds: elapsed.as_secs_f64(), p50: 0.0, p99: 0.0, worst: 0.0 }
+    }
+
+    /// The number of calls per second of the measured time.
     pub fn rate(&self) -> f64 {
         self.calls as f64 / self.seconds
     }

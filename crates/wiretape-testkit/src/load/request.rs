@@ -29,7 +29,7 @@ impl Call {
         let bytes = post(address, &session, &payload::marked_call(id));
         let number = id.to_string();
         let found: Vec<_> = memmem::find_iter(&bytes, number.as_bytes()).collect();
-        let places = found.try_into().expect("a marked call has its number twice");
+        let places = found.try_into().expect("the template has the number in the id and in the arguments");
         Self { bytes, places, id }
     }
 
@@ -75,6 +75,20 @@ pub(super) fn initialize(address: SocketAddr) -> Vec<u8> {
 pub(super) fn initialized(address: SocketAddr, session: &str) -> Vec<u8> {
     let session = format!("mcp-session-id: {session}\r\nmcp-protocol-version: {PROTOCOL}\r\n");
     post(address, &session, br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+}
+
+/// The request that opens a session's stream.
+pub(super) fn open_stream(address: SocketAddr, session: &str) -> Vec<u8> {
+    format!(
+        "GET {PATH} HTTP/1.1\r\n\
+        host: {address}\r\n\
+        connection: keep-alive\r\n\
+        accept: text/event-stream\r\n\
+        mcp-session-id: {session}\r\nmcp-protocol-version: {PROTOCOL}\r\n\
+        accept-encoding: identity\r\n\
+        user-agent: wt-http-load/1\r\n\r\n"
+    )
+    .into_bytes()
 }
 
 /// A POST request with the headers that SDK clients send.

@@ -105,7 +105,7 @@ mod tests {
         for cut in 0..text.len() {
             assert_eq!(parse(&text.as_bytes()[..cut]).unwrap(), None, "{cut} bytes of {text}");
         }
-        let response = parse(text.as_bytes()).unwrap().expect("all of it is there");
+        let response = parse(text.as_bytes()).unwrap().expect("the text is a whole response");
         assert_eq!((response.status, &*response.body), (status, body.as_bytes()));
     }
 

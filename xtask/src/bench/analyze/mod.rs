@@ -109,7 +109,7 @@ fn pending(programs: &Programs, calls: u64, rounds: usize) -> Result<Vec<Row>> {
     Ok((0..READERS.len()).map(time).chain((0..READERS.len()).map(memory)).collect())
 }
 
-/// Builds the floor.
+/// Builds the program that only scans envelopes, the floor of the comparison.
 pub(super) fn build_scan() -> Result {
     run_task(&mut cargo(["build", "--release", "--package", "wiretape-trace", "--example", "scan"]))
 }

@@ -1,12 +1,12 @@
-//! The overhead of the sinks of `wiretape proxy`: store, NDJSON and traces together, against the same proxy without
-//! any of them and against the floor. And whether events are lost at the maximum rate.
+//! The overhead of `wiretape proxy` with traces, store and NDJSON, against the floor; the same proxy without any of them
+//! is a column beside it. And whether events are lost at the maximum rate.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use wiretape_testkit::load::Amount;
+use wiretape_testkit::load::{Amount, Clients};
 
 use crate::bench::Effort;
 use crate::bench::figures::{
@@ -20,7 +20,7 @@ use crate::failure::{Context, Failure, Result};
 
 const SUBJECTS: [Subject; 3] = [Subject::Floor, Subject::Silent, Subject::Full];
 const CONNECTIONS: [usize; 2] = [16, 64];
-const MEMORY: f64 = 60_000_000.0;
+const MEMORY: f64 = 40_000_000.0;
 /// Excludes the first calls, which open connections and files.
 const WARM_UP: Amount = Amount::Time(Duration::from_millis(50));
 
@@ -65,7 +65,7 @@ fn rounds(
     let mut rounds = Rounds::default();
     for round in 0..plan.rounds {
         Progress::of(&format!("{connections} connections, with sinks and without")).show(round);
-        let mut field = rig.start(&SUBJECTS, placement, connections)?;
+        let mut field = rig.start(&SUBJECTS, placement, Clients::Callers(connections))?;
         for subject in &mut field.subjects {
             subject.drive(WARM_UP)?;
         }
@@ -86,13 +86,15 @@ fn rates(rig: &Rig, plan: &Plan, connections: usize) -> Result<Row> {
         let outcome = subject.drive(Amount::Time(plan.turn))?;
         Ok(outcome.calls as f64 / outcome.seconds)
     })?;
-    let ratio = rates.median_of(|[_, silent, full]| full / silent);
+    let ratio = rates.median_of(|[floor, _, full]| full / floor);
     Ok(Row {
-        what: format!("requests/s, {connections} connections: with store, NDJSON and traces, against none"),
+        what: format!(
+            "requests/s, {connections} connections: with traces, store and NDJSON, against the floor"
+        ),
         figures: show_all(rates.medians(), tenths_of_thousands_per_second),
         outcome: times(ratio),
-        target: "≥ 0.85×".to_owned(),
-        met: ratio >= 0.85,
+        target: "≥ 0.65×".to_owned(),
+        met: ratio >= 0.65,
     })
 }
 
@@ -104,22 +106,22 @@ fn processor(rig: &Rig, plan: &Plan, connections: usize) -> Result<Row> {
         std::thread::sleep(Duration::from_millis(150));
         Ok((subject.processor_time()? - before) / outcome.calls as f64)
     })?;
-    let ratio = costs.median_of(|[floor, silent, full]| (full - silent) / floor);
+    let ratio = costs.median_of(|[floor, _, full]| full / floor);
     Ok(Row {
         what: format!(
-            "CPU per request, {connections} connections: added by all sinks, against what the floor takes"
+            "CPU per request, {connections} connections: with traces, store and NDJSON, against the floor"
         ),
         figures: show_all(costs.medians(), microseconds),
         outcome: times(ratio),
-        target: "≤ 0.7×".to_owned(),
-        met: ratio <= 0.7,
+        target: "≤ 2.0×".to_owned(),
+        met: ratio <= 2.0,
     })
 }
 
 /// Makes as many calls as possible, and looks for each of them in the store and in the NDJSON.
 fn flood(rig: &Rig, wiretape: &Path, plan: &Plan, connections: usize) -> Result<[Row; 2]> {
     Progress::of(&format!("{connections} connections for {} s", plan.flood.as_secs())).show(0);
-    let mut field = rig.start(&[Subject::Full], Placement::Apart, connections)?;
+    let mut field = rig.start(&[Subject::Full], Placement::Apart, Clients::Callers(connections))?;
     let mut subject = field.subjects.remove(0);
     let outcome = subject.drive(Amount::Time(plan.flood))?;
     let memory = subject.peak_memory()?;

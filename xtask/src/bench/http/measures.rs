@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use wiretape_testkit::load::Amount;
+use wiretape_testkit::load::{Amount, Clients, Outcome};
 
 use crate::bench::figures::{
     Rounds, median, megabytes, microseconds, percent, tenths_of_thousands_per_second, times,
@@ -11,7 +11,7 @@ use crate::bench::figures::{
 use crate::bench::http::rig::{Field, Placement, Rig, Started, Subject, SubjectResult};
 use crate::bench::progress::Progress;
 use crate::bench::report::Row;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 
 const SUBJECTS: usize = Subject::ALL.len();
 const SOME: usize = 16;
@@ -21,6 +21,10 @@ const WARM_UP: Amount = Amount::Time(Duration::from_millis(50));
 /// The time for connections to settle before idle CPU is measured.
 const SETTLE: Duration = Duration::from_secs(1);
 const MEMORY: f64 = 40_000_000.0;
+const STREAMS: usize = 1000;
+const STREAMS_MEMORY: f64 = 60_000_000.0;
+/// The subjects of the streams: nginx would need another configuration for that many.
+const STREAMING: [Subject; 3] = [Subject::Blind, Subject::Floor, Subject::Proxy];
 /// The growth that still counts as none, in bytes: peaks are counted in pages, and an allocator may reserve more at
 /// any time.
 const GROWTH: f64 = 1_000_000.0;
@@ -37,6 +41,8 @@ pub(super) struct Plan {
     session: [u64; 2],
     /// The duration of the idle measurement.
     idle: Duration,
+    /// The duration of the measurement of streams.
+    streams: Duration,
 }
 
 impl Plan {
@@ -46,6 +52,7 @@ impl Plan {
         turn: Duration::from_millis(250),
         session: [10_000, 60_000],
         idle: Duration::from_secs(10),
+        streams: Duration::from_secs(30),
     };
     pub(super) const QUICK: Self = Self {
         rounds: 3,
@@ -53,6 +60,7 @@ impl Plan {
         turn: Duration::from_millis(200),
         session: [2_000, 12_000],
         idle: Duration::from_secs(4),
+        streams: Duration::from_secs(10),
     };
 }
 
@@ -77,6 +85,7 @@ pub(super) fn all(rig: &Rig, plan: &Plan) -> Result<Vec<Row>> {
     rows.extend(one_session(rig, plan)?);
     rows.push(missing_row(&[one, some, most, some_apart, most_apart]));
     rows.push(idle(rig, plan)?);
+    rows.extend(streams(rig, plan)?);
     Ok(rows)
 }
 
@@ -84,7 +93,7 @@ pub(super) fn all(rig: &Rig, plan: &Plan) -> Result<Vec<Row>> {
 struct Busy {
     placement: Placement,
     connections: usize,
-    /// Calls per second.
+    /// The number of calls per second, by subject and round.
     rates: Rounds<SUBJECTS>,
     /// CPU time per call, in seconds.
     processor: Rounds<SUBJECTS>,
@@ -123,7 +132,7 @@ impl Busy {
     }
 
     fn round(&mut self, rig: &Rig, plan: &Plan) -> Result {
-        let mut field = rig.start(&Subject::ALL, self.placement, self.connections)?;
+        let mut field = rig.start(&Subject::ALL, self.placement, Clients::Callers(self.connections))?;
         for subject in &mut field.subjects {
             subject.drive(WARM_UP)?;
         }
@@ -148,30 +157,33 @@ impl Busy {
     }
 
     fn rate_row(&self, rig: &Rig) -> Row {
-        let ratio = self.rates.median_of(|[_, floor, _, proxy]| proxy / floor);
+        let ratio = self.rates.median_of(against_floor);
         Row {
             what: format!("requests/s, {}: against the floor", of_connections(self.connections)),
             figures: cells(rig, self.rates.medians(), tenths_of_thousands_per_second),
             outcome: times(ratio),
-            target: "≥ 0.8×".to_owned(),
-            met: ratio >= 0.8,
+            target: "≥ 0.85×".to_owned(),
+            met: ratio >= 0.85,
         }
     }
 
     fn processor_row(&self, rig: &Rig) -> Row {
-        let ratio = self.processor.median_of(|[_, floor, _, proxy]| proxy / floor);
+        let ratio = self.processor.median_of(against_floor);
         Row {
             what: format!("CPU per request, {}: against the floor", of_connections(self.connections)),
             figures: cells(rig, self.processor.medians(), microseconds),
             outcome: times(ratio),
-            target: "≤ 1.7×".to_owned(),
-            met: ratio <= 1.7,
+            target: "≤ 1.4×".to_owned(),
+            met: ratio <= 1.4,
         }
     }
 
     fn latency_row(&self, rig: &Rig) -> Row {
         // Differences, so that the latency of the server itself doesn't hide the proxy's.
-        let ratio = self.latencies.median_of(|[direct, floor, _, proxy]| (proxy - direct) / (floor - direct));
+        let ratio =
+            self.latencies.median_of(|[direct, _, floor, _, proxy]| (proxy - direct) / (floor - direct));
+        // One connection waits for every wake-up in turn, which is random by more than that.
+        let most = if self.connections == 1 { 2.0 } else { 1.5 };
         Row {
             what: format!(
                 "p99, {}: added to direct, against what the floor adds",
@@ -179,8 +191,8 @@ impl Busy {
             ),
             figures: cells(rig, self.latencies.medians(), microseconds),
             outcome: times(ratio),
-            target: "≤ 2×".to_owned(),
-            met: ratio <= 2.0,
+            target: format!("≤ {most}×"),
+            met: ratio <= most,
         }
     }
 
@@ -236,7 +248,7 @@ fn one_session(rig: &Rig, plan: &Plan) -> Result<[Row; 2]> {
     let [early, late] = plan.session;
     let what = format!("{}k calls in one session", late / 1000);
     Progress::of(&what).show(0);
-    let mut field = rig.start(&Subject::ALL, Placement::Together, 1)?;
+    let mut field = rig.start(&Subject::ALL, Placement::Together, Clients::Callers(1))?;
     let mut peaks = [NONE; 2];
     for (peaks, calls) in peaks.iter_mut().zip([early, late - early]) {
         for subject in &mut field.subjects {
@@ -284,7 +296,9 @@ fn missing_row(busy: &[Busy]) -> Row {
             "messages missing from the traces, or there twice, of {messages} at up to {}",
             tenths_of_thousands_per_second(highest)
         ),
-        figures: vec!["–".to_owned(), "–".to_owned(), "–".to_owned(), wrong.to_string()],
+        figures: Subject::ALL
+            .map(|subject| if subject == Subject::Proxy { wrong.to_string() } else { "–".to_owned() })
+            .into(),
         outcome: wrong.to_string(),
         target: "0".to_owned(),
         met: wrong == 0,
@@ -295,7 +309,7 @@ fn missing_row(busy: &[Busy]) -> Row {
 fn idle(rig: &Rig, plan: &Plan) -> Result<Row> {
     let what = format!("idle with {}", of_connections(MOST));
     Progress::of(&what).show(0);
-    let mut field = rig.start(&Subject::ALL, Placement::Apart, MOST)?;
+    let mut field = rig.start(&Subject::ALL, Placement::Apart, Clients::Callers(MOST))?;
     for subject in &mut field.subjects {
         subject.drive(WARM_UP)?;
     }
@@ -319,6 +333,61 @@ fn idle(rig: &Rig, plan: &Plan) -> Result<Row> {
         target: "< 0.5 %".to_owned(),
         met: share < 0.005,
     })
+}
+
+/// A thousand open streams with an event per second each: the work is one small event at a time on connections that
+/// are mostly idle, and the memory is that of open connections. All subjects at once, since they are mostly idle, too.
+fn streams(rig: &Rig, plan: &Plan) -> Result<[Row; 2]> {
+    let what = format!("{STREAMS} streams with an event per second each");
+    Progress::of(&what).show(0);
+    let mut field = rig.start(&STREAMING, Placement::Apart, Clients::Listeners(STREAMS))?;
+    let before = figures(&field, Started::processor_time)?;
+    let amount = Amount::Time(plan.streams);
+    let outcomes: Vec<_> = thread::scope(|scope| {
+        let runs = field.subjects.iter_mut().map(|subject| scope.spawn(move || subject.drive(amount)));
+        let runs: Vec<_> = runs.collect();
+        runs.into_iter().map(|run| run.join().expect("driving a subject doesn't panic")).collect()
+    });
+    let after = figures(&field, Started::processor_time)?;
+    let peaks = figures(&field, Started::peak_memory)?;
+    for outcome in outcomes {
+        expect_events(outcome?)?;
+    }
+    for subject in field.subjects {
+        subject.end()?;
+    }
+    let shares = each(|column| (after[column] - before[column]) / plan.streams.as_secs_f64());
+    let ratio = against_floor(shares);
+    let peak = peaks[Subject::Proxy.column()];
+    Ok([
+        Row {
+            what: format!("CPU of a core, {what}: against the floor"),
+            figures: cells(rig, shares, percent),
+            outcome: times(ratio),
+            target: "≤ 1.5×".to_owned(),
+            met: ratio <= 1.5,
+        },
+        Row {
+            what: format!("peak memory: {what}"),
+            figures: cells(rig, peaks, megabytes),
+            outcome: megabytes(peak),
+            target: format!("≤ {}", megabytes(STREAMS_MEMORY)),
+            met: peak <= STREAMS_MEMORY,
+        },
+    ])
+}
+
+/// A subject that drops or delays events would be cheap.
+fn expect_events(outcome: Outcome) -> Result {
+    let expected = STREAMS as f64 * (outcome.seconds - 1.0);
+    if outcome.calls as f64 >= expected {
+        return Ok(());
+    }
+    Err(Failure::new(format!("{} events have arrived of {expected:.0}", outcome.calls)))
+}
+
+fn against_floor(figures: Figures) -> f64 {
+    figures[Subject::Proxy.column()] / figures[Subject::Floor.column()]
 }
 
 fn each(of: impl Fn(usize) -> f64) -> Figures {

@@ -1,5 +1,5 @@
 //! The overhead of `wiretape proxy`, against the same server without it (direct), behind the simplest possible proxy
-//! (the floor, `wt-http-relay`), and behind a well-known one (nginx).
+//! (the floor, `wt-http-relay`), behind a well-known one (nginx), and behind a relay that copies bytes (`wt-tcp-relay`).
 //!
 //! | module | holds |
 //! |---|---|
@@ -26,7 +26,7 @@ pub(super) fn measure(programs: &Programs, effort: Effort) -> Result<Report> {
     Ok(Report {
         section: "HTTP",
         rounds: plan.rounds,
-        subjects: &["direct", "floor", "nginx", "wiretape"],
+        subjects: &["direct", "TCP relay", "floor", "nginx", "wiretape"],
         rows,
     })
 }

@@ -1,12 +1,12 @@
-//! The subjects, and how each is started: the same server and the same load every time, with nothing, the floor,
-//! nginx or the proxy between them.
+//! The subjects, and how each is started: the same server and the same load every time, with nothing, a blind relay,
+//! the floor, nginx or the proxy between them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use wiretape_testkit::load::{Amount, Driver, Outcome};
+use wiretape_testkit::load::{Amount, Clients, Driver, Outcome};
 use wiretape_testkit::service::Service;
 use wiretape_testkit::traces::Marks;
 use wiretape_testkit::{cpu, memory};
@@ -29,7 +29,9 @@ const LIMIT: Duration = Duration::from_secs(300);
 pub(in crate::bench) enum Subject {
     /// No program in between.
     Direct,
-    /// `wt-http-relay`.
+    /// `wt-tcp-relay`, which copies bytes.
+    Blind,
+    /// The minimal relay, `wt-http-relay`.
     Floor,
     /// nginx as a reverse proxy.
     Nginx,
@@ -43,7 +45,8 @@ pub(in crate::bench) enum Subject {
 
 impl Subject {
     /// The subjects of the HTTP table, in the order of its columns.
-    pub(in crate::bench) const ALL: [Self; 4] = [Self::Direct, Self::Floor, Self::Nginx, Self::Proxy];
+    pub(in crate::bench) const ALL: [Self; 5] =
+        [Self::Direct, Self::Blind, Self::Floor, Self::Nginx, Self::Proxy];
 
     /// Its column in the HTTP table.
     pub(in crate::bench) fn column(self) -> usize {
@@ -65,6 +68,7 @@ pub(in crate::bench) enum Placement {
 pub(in crate::bench) struct Rig {
     echo: PathBuf,
     load: PathBuf,
+    blind: PathBuf,
     floor: PathBuf,
     proxy: PathBuf,
     /// Whether nginx is installed.
@@ -77,6 +81,9 @@ pub(in crate::bench) struct Rig {
 impl Rig {
     /// Installs nginx if it is missing. If that fails, only its column is empty.
     pub(in crate::bench) fn new(programs: &Programs) -> Result<Self> {
+        // A thousand streams are two thousand connections of a subject. The programs inherit the limit.
+        #[cfg(unix)]
+        wiretape_testkit::process::raise_file_limit();
         let nginx = parts::install_nginx();
         if let Err(failure) = &nginx {
             eprintln!("note: measuring without nginx: {failure}");
@@ -84,6 +91,7 @@ impl Rig {
         Ok(Self {
             echo: programs.testkit("wt-http-echo"),
             load: programs.testkit("wt-http-load"),
+            blind: programs.testkit("wt-tcp-relay"),
             floor: programs.testkit("wt-http-relay"),
             proxy: programs.subject(),
             nginx: nginx.is_ok(),
@@ -92,12 +100,12 @@ impl Rig {
         })
     }
 
-    /// Starts the available subjects in front of one server, with `connections` connections to each.
+    /// Starts the available subjects in front of one server, with clients of its own for each.
     pub(in crate::bench) fn start(
         &self,
         subjects: &[Subject],
         placement: Placement,
-        connections: usize,
+        clients: Clients,
     ) -> Result<Field> {
         let upstream = self.echo()?;
         self.place(upstream.pid(), placement, Role::Peer)?;
@@ -105,7 +113,7 @@ impl Rig {
         let subjects: Result<Vec<_>> = subjects
             .iter()
             .filter(there)
-            .map(|subject| self.start_one(*subject, &upstream, placement, connections))
+            .map(|subject| self.start_one(*subject, &upstream, placement, clients))
             .collect();
         Ok(Field { subjects: subjects?, upstream })
     }
@@ -115,13 +123,13 @@ impl Rig {
         subject: Subject,
         upstream: &Service,
         placement: Placement,
-        connections: usize,
+        clients: Clients,
     ) -> Result<Started> {
         let directory = TempDir::new_in(self.scratch.path()).context("a directory for traces")?;
         let service = self.service(subject, upstream, directory.path())?;
         self.place(service.pid(), placement, Role::Subject)?;
         let driver =
-            Driver::spawn(&self.load, &service.url(), connections, LIMIT).context(format!("{subject:?}"))?;
+            Driver::spawn(&self.load, &service.url(), clients, LIMIT).context(format!("{subject:?}"))?;
         self.place(driver.pid(), placement, Role::Peer)?;
         Ok(Started { subject, service, driver, directory, calls: 0 })
     }
@@ -136,7 +144,10 @@ impl Rig {
     }
 
     fn echo(&self) -> Result<Service> {
-        Service::spawn(Command::new(&self.echo), LIMIT).context("wt-http-echo")
+        let mut command = Command::new(&self.echo);
+        // Only clients that open streams notice it.
+        command.arg("--ticks");
+        Service::spawn(command, LIMIT).context("wt-http-echo")
     }
 
     /// The server that the load calls. For `Direct`, that is a second echo server in the place of a proxy.
@@ -144,6 +155,7 @@ impl Rig {
         let program = match subject {
             Subject::Direct => return self.echo(),
             Subject::Nginx => return nginx::start(upstream.address(), directory, LIMIT),
+            Subject::Blind => &self.blind,
             Subject::Floor => &self.floor,
             Subject::Proxy | Subject::Silent | Subject::Full => &self.proxy,
         };
@@ -160,7 +172,6 @@ impl Rig {
                 .arg(directory.join(STORE))
                 .arg("--events")
                 .arg(directory.join(EVENTS)),
-            Subject::Floor => command.arg("--traces").arg(directory),
             _ => command.arg("--no-store").arg("--traces").arg(directory),
         };
         Service::spawn(command, LIMIT).context(program.display())

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use wiretape_testkit::load::{Amount, Driver};
+use wiretape_testkit::load::{Amount, Clients, Driver};
 use wiretape_testkit::service::Service;
 
 use super::{Plan, tapes};
@@ -42,7 +42,8 @@ fn calls(programs: &Programs, plan: &Plan, scratch: &Path, connections: usize) -
         for (rate, command) in rates.iter_mut().zip([bare, replay]) {
             let service = Service::spawn(command, LIMIT).context("a server")?;
             let load = programs.testkit("wt-http-load");
-            let mut driver = Driver::spawn(&load, &service.url(), connections, LIMIT).context("the load")?;
+            let mut driver = Driver::spawn(&load, &service.url(), Clients::Callers(connections), LIMIT)
+                .context("the load")?;
             let outcome = driver.run(Amount::Calls(plan.http)).context("the load")?;
             *rate = outcome.rate();
             driver.finish().context("the load")?;

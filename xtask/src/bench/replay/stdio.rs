@@ -186,7 +186,7 @@ fn memory(programs: &Programs, plan: &Plan, trace: &Path) -> Result<Row> {
     })
 }
 
-/// A running server.
+/// A server that was started for one measurement.
 struct Started {
     child: Child,
     stdout: ChildStdout,

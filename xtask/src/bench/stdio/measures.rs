@@ -34,7 +34,7 @@ pub(super) struct Plan {
     pub(super) small: u64,
     /// Round trips of a large message, likewise.
     pub(super) large: u64,
-    /// Pipelined messages, likewise.
+    /// The number of pipelined messages; fewer with `--quick`.
     pub(super) pipelined: u64,
     /// Messages before the kill.
     pub(super) killed: u64,

@@ -22,9 +22,9 @@ const LIMIT: Duration = Duration::from_secs(300);
 pub(super) enum Subject {
     /// No program in between.
     Direct,
-    /// `wt-tee`.
+    /// The minimal recorder, `wt-tee`.
     Floor,
-    /// `wiretape record`.
+    /// The recorder as users run it, `wiretape record`.
     Recorder,
 }
 

@@ -90,7 +90,8 @@ fn those_that_client_can_answer(
 }
 
 fn summary(rounds: &Rounds, retry: &Retry) -> String {
-    let answers = serde_json::to_string(&retry.responses).expect("JSON can be written as JSON");
+    let answers = serde_json::to_string(&retry.responses)
+        .expect("a JSON value has only string keys, so it can be serialized");
     let state = if rounds.keeps_state { "state-ok, " } else { "" };
     format!("{state}answers: {answers}")
 }

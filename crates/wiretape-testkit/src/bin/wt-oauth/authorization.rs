@@ -149,7 +149,7 @@ fn token(world: &Servers, asked: &ReceivedRequest) -> Result<Answer, Refusal> {
     check_resource(world, asked)?;
     check_host(world, asked)?;
     let is_clean = asked.header("cookie").is_none() && asked.header("authorization").is_none();
-    check(is_clean, ("invalid_request", "with credentials that are for somebody else"))?;
+    check(is_clean, ("invalid_request", "with credentials of another client"))?;
     let client = match asked.parameter("grant_type").as_deref() {
         Some("authorization_code") => redeem(world, asked)?,
         Some("refresh_token") => refresh(world, asked)?,
