@@ -249,7 +249,7 @@ const NOWHERE: i64 = i64::MIN / 2;
 
 impl Search {
     fn new(longest: usize) -> Self {
-        // The two more are for `extend`, which reads both neighbours of the outermost diagonal.
+        // The two more are for `extend`, which reads both neighbors of the outermost diagonal.
         let reach = (longest + 1).min(MAX_COST) + 2;
         Search {
             forward: vec![NOWHERE; 2 * reach + 1],
@@ -334,7 +334,7 @@ fn extend(
         let down = if down - k <= m { down } else { NOWHERE };
         right.max(down)
     };
-    // Outside of the box: the diagonal can't be continued, and neighbours must not continue from it.
+    // Outside of the box: the diagonal can't be continued, and neighbors must not continue from it.
     if from < 0 || from - k < 0 || from - k > m {
         reached[at] = NOWHERE;
         return None;

@@ -265,7 +265,7 @@ impl Needle {
     }
 }
 
-/// The field names.
+/// The names of the fields, which precede the colon in a term.
 const FIELDS: [&str; 11] =
     ["tool", "method", "status", "dir", "session", "server", "id", "latency", "request", "response", "text"];
 

@@ -173,6 +173,8 @@ impl<'a> Walk<'a, '_> {
     }
 
     fn is_same(&self, work: &Work<'a>) -> bool {
+        // Equal bytes are the usual case and need no hashing. Fingerprints ignore the order of members, whitespace
+        // and the spelling of numbers.
         let print = |value: Value<'_>| fingerprint_without(value.raw, self.paths, &work.trail);
         match (work.before, work.after) {
             (Some(before), Some(after)) => before.raw == after.raw || print(before) == print(after),
@@ -224,6 +226,7 @@ impl<'a> Walk<'a, '_> {
         before: Option<Value<'a>>,
         after: Option<Value<'a>>,
     ) -> (Option<Value<'a>>, Option<Value<'a>>) {
+        // Without this, a new object would be reported with the members that the user asked to ignore.
         let only = before.xor(after).filter(|only| only.is_object());
         let mut leaves_out = false;
         if let Some(only) = only {
@@ -285,6 +288,7 @@ impl<'a> Walk<'a, '_> {
         let key = |(index, element): (usize, &Value<'a>)| {
             let exact = match self.paths.element(trail, index) {
                 Some(trail) => fingerprint_without(element.raw, self.paths, &trail),
+                // An ignored element has the same key everywhere, so it matches any other ignored element.
                 None => 0,
             };
             Key { exact, kind: kind(*element), tie: 0 }
@@ -300,6 +304,7 @@ impl<'a> Walk<'a, '_> {
             self.found.more = true;
             return;
         }
+        // From the leaf to the root, because places only know their parents.
         let mut steps = Vec::new();
         let mut at = work.place;
         while let Some(place) = at.map(|at| &self.places[at]) {
@@ -345,6 +350,8 @@ pub(crate) fn push_name(pointer: &mut String, name: &str) {
 pub(crate) fn members(object: Value<'_>) -> BTreeMap<String, Value<'_>> {
     let mut members = BTreeMap::new();
     object.members(|name, value| {
+        // RFC 8259, section 4, leaves duplicate names open; most parsers take the last, so a client most likely does
+        // as well.
         members.insert(name.decode().into_owned(), value);
     });
     members
@@ -365,6 +372,7 @@ fn kind(element: Value<'_>) -> u64 {
     if !element.is_object() {
         return u64::from(element.is_array());
     }
+    // Elements without an identifying member all get the same kind, and are then paired by their order.
     let name = identity(element).and_then(|(_, name)| name.string());
     name.map_or(2, |name| combine(3, text(&name)))
 }
@@ -404,6 +412,7 @@ fn joined(
     may_be: impl Fn(Value<'_>, Value<'_>) -> bool,
 ) -> Vec<Row> {
     let mut joined = Vec::with_capacity(rows.len());
+    // Only within a gap: elements on both sides of a matching one keep their order.
     for gap in rows.chunk_by(|one, other| is_single(*one) && is_single(*other)) {
         let firsts = gap.iter().filter_map(|row| if let Row::First(i) = row { Some(*i) } else { None });
         let seconds = gap.iter().filter_map(|row| if let Row::Second(j) = row { Some(*j) } else { None });
@@ -418,6 +427,7 @@ fn joined(
                 joined.push(Row::First(i));
                 continue;
             };
+            // Those before the partner were skipped, and rows must stay in the order of the second list.
             joined.extend(waiting.drain(..at).map(Row::Second));
             joined.extend(waiting.pop_front().map(|j| Row::Both(i, j)));
         }

@@ -65,7 +65,7 @@ impl CommandError {
         let mut stderr = anstream::stderr();
         // If standard error is closed, no reader is left to report to.
         // Always colored here: `anstream` strips the codes where standard error is not a terminal.
-        let _ = self.write(&mut stderr, &output::Styles::coloured());
+        let _ = self.write(&mut stderr, &output::Styles::colored());
     }
 
     /// Whether the reader of our output has closed it.

@@ -199,9 +199,9 @@ fn webhook_options(config: &WebhookConfig) -> Result<WebhookOptions, CommandErro
     options.token = webhook_token(config)?;
     options.ca_file.clone_from(&config.ca_file);
     let set = |value: &mut u64, given: Option<u64>| *value = given.unwrap_or(*value);
-    set(&mut options.batch_events, config.batch_events);
-    set(&mut options.spool_bytes, config.spool_bytes);
-    options.batch_time = config.batch_time.unwrap_or(options.batch_time);
+    set(&mut options.spool.batch_events, config.batch_events);
+    set(&mut options.spool.max_bytes, config.spool_bytes);
+    options.spool.batch_time = config.batch_time.unwrap_or(options.spool.batch_time);
     options.check().map_err(refuse_webhook)?;
     Ok(options)
 }

@@ -53,7 +53,7 @@ impl Output {
         let (sink, styles) = match AutoStream::choice(&stdout) {
             // No stream filter is needed without colors: text from others is made printable before it is written.
             anstream::ColorChoice::Never => (AutoStream::always_ansi(stdout), Styles::plain()),
-            choice => (AutoStream::new(stdout, choice), Styles::coloured()),
+            choice => (AutoStream::new(stdout, choice), Styles::colored()),
         };
         Output { sink: BufWriter::new(sink), styles, width }
     }
@@ -109,12 +109,12 @@ pub(crate) fn write_json_lines<T: Serialize>(
 /// Prints a warning to standard error.
 pub(crate) fn warn(message: impl fmt::Display) {
     // Colored unconditionally: `anstream::stderr` strips the codes where they are not wanted.
-    aside(Styles::coloured().warning.paint("warning:"), message);
+    aside(Styles::colored().warning.paint("warning:"), message);
 }
 
 /// Prints a note to standard error.
 pub(crate) fn note(message: impl fmt::Display) {
-    aside(Styles::coloured().hint.paint("note:"), message);
+    aside(Styles::colored().hint.paint("note:"), message);
 }
 
 fn aside(word: impl fmt::Display, message: impl fmt::Display) {
@@ -176,7 +176,7 @@ impl Styles {
     }
 
     /// Colors from the terminal's own palette.
-    pub(crate) const fn coloured() -> Self {
+    pub(crate) const fn colored() -> Self {
         Styles {
             error: Paint(AnsiColor::Red.on_default().bold()),
             good: Paint(AnsiColor::Green.on_default()),

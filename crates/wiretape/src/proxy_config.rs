@@ -247,6 +247,8 @@ impl NamedFiles {
         if self == NamedFiles::NotChecked {
             return Ok(());
         }
+        // Opened rather than looked up: the file may exist and not be readable by the user that the proxy runs as.
+        // Opening a directory succeeds on Unix, so its kind is checked as well.
         match std::fs::File::open(path).and_then(|file| file.metadata()) {
             Ok(metadata) if metadata.is_dir() => {
                 Err(format!("{} is a directory, not a file", path.display()))
@@ -266,6 +268,8 @@ pub(crate) fn read_proxy(text: &str, path: &Path, files: NamedFiles) -> Result<P
     let document = Document::parse(text, &problems);
     let folder = path.parent().unwrap_or(Path::new(""));
     let config = document.read(&PROXY_FILE, TABLES, &problems, |section| read_top(section, folder, files));
+    // A file with one mistake is refused as a whole: a proxy that starts with half of its limits or rules is worse
+    // than one that does not start.
     let found = problems.into_vec();
     if found.is_empty() { Ok(config.unwrap_or_default()) } else { Err(found) }
 }
@@ -274,6 +278,7 @@ pub(crate) fn read_proxy(text: &str, path: &Path, files: NamedFiles) -> Result<P
 pub(crate) fn is_for_proxy(text: &str) -> bool {
     let problems = Problems::new(text);
     let document = Document::parse(text, &problems);
+    // `[redact]` is in both kinds of files, so it says nothing about which one this is.
     PROXY_FILE.keys.iter().any(|key| *key != "redact" && document.has(key))
 }
 
@@ -331,6 +336,7 @@ fn switch<T>(located: Located<Option<T>>) -> Switch<T> {
 }
 
 fn read_limits(section: &mut Section<'_>) -> LimitsConfig {
+    // Zero would be a proxy that rejects everything, which is never meant.
     let connections = section.number("connections");
     if let Some(Located { value: 0, span }) = &connections {
         section.problems().add(span, ProblemKind::BadValue, "`connections`: must be at least 1");
@@ -408,6 +414,7 @@ fn read_upstream(section: &mut Section<'_>) -> Option<Upstream> {
         oauth_rewrite: value(section.boolean("oauth_rewrite")),
         csp: section.tables("csp", &UPSTREAM_CSP, csp::read_rule),
     };
+    // After all keys were read: a section without `url` may have other mistakes, which are reported with it.
     require(section, &["url", "listen"]);
     Some(upstream)
 }
@@ -432,6 +439,7 @@ fn read_allowed_hosts(section: &mut Section<'_>, rewrite_host: Option<bool>) -> 
 
 /// Parses a host name that clients may send in `Host`.
 pub(crate) fn parse_host_name(text: &str) -> Result<String, String> {
+    // No port: a client's `Host` is compared without its port, because the proxy may be published on another one.
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
     if text.is_empty() || !text.bytes().all(is_name) {
         return Err("expected a host name without a port, such as mcp.example.com".to_owned());
@@ -494,6 +502,8 @@ fn read_forward(section: &mut Section<'_>, folder: &Path, files: NamedFiles) -> 
 fn parse_directory(text: &str, folder: &Path) -> Result<PathBuf, String> {
     match text {
         "" => Err("the directory is empty".to_owned()),
+        // The shell expands `~` on a command line, so people expect it here as well; as a path, it would create a
+        // directory named `~`.
         _ if text == "~" || text.starts_with("~/") => {
             Err("`~` is not expanded here; write the full path".to_owned())
         }
@@ -567,6 +577,7 @@ fn listeners(
     let admin = admin.and_then(|admin| Some((admin.value?, &admin.span)));
     let mut listeners: Vec<Listener> =
         proxies.chain(admin).map(|(address, span)| Listener { address, span: span.clone() }).collect();
+    // In the order of the file, so that of two conflicting listeners the later one is reported.
     listeners.sort_by_key(|listener| listener.span.start);
     listeners
 }
@@ -583,6 +594,7 @@ fn check_listeners(listeners: &[Listener], problems: &Problems<'_>) {
 
 /// Whether two listeners conflict. Port 0 is any free port and never conflicts.
 fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+    // 0.0.0.0 and [::] cover every address of their family, and on Linux [::] covers IPv4 as well.
     let is_everything = |address: SocketAddr| address.ip().is_unspecified();
     one.port() == other.port()
         && one.port() != 0
@@ -601,6 +613,8 @@ fn check_loops(upstreams: &[Upstream], listeners: &[Listener], problems: &Proble
 }
 
 fn leads_to(url: &UpstreamUrl, listener: SocketAddr) -> bool {
+    // A proxy that forwards to itself would accept its own connections until the limit is reached, and answer each
+    // request with a timeout.
     let (host, port) = url.address();
     let (ours, is_everything) = (listener.ip(), listener.ip().is_unspecified());
     let is_ours = match host.parse::<IpAddr>() {
@@ -620,6 +634,7 @@ fn ms(duration: Duration) -> u64 {
 }
 
 fn serialize_ms<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    // JSON has no durations; names that end in `Ms` are milliseconds everywhere in the output.
     duration.map(ms).serialize(serializer)
 }
 

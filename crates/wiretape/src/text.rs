@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_of_other_programs_are_taken_away() {
+    fn colors_of_other_programs_are_taken_away() {
         assert_eq!(printable_output("\x1b[32mINFO\x1b[0m ready\r\n"), "INFO ready");
     }
 

@@ -70,7 +70,8 @@ pub(crate) fn date(ms: i64) -> String {
 /// A UTC time as in the trace format.
 pub(crate) fn iso(ms: i64) -> Option<String> {
     let time = Timestamp::from_millisecond(ms).ok()?;
-    // Not `strftime`, which interprets its pattern anew for each row of a table (`xtask bench --only analyze`).
+    // Not `strftime`, which interprets its pattern again for each row of a table (`xtask bench --only
+    // analyze`).
     Some(format!("{time:.3}"))
 }
 

@@ -28,7 +28,7 @@ pub struct PendingCall {
     exchange: u64,
     request_bytes: u64,
     parent: u64,
-    /// The neighbours in the list of calls with the same id, or `NONE`: several clients without a session may share a trace
+    /// The neighbors in the list of calls with the same id, or `NONE`: several clients without a session may share a trace
     /// and use the same ids.
     pub(super) older: u64,
     pub(super) newer: u64,
@@ -40,7 +40,7 @@ pub struct PendingCall {
 /// Facts that most calls don't have.
 #[derive(Debug, Default)]
 pub(super) struct Rare {
-    /// The progress token.
+    /// The progress token of the request, which its notifications repeat.
     pub(super) token: Option<Id<'static>>,
     /// The outcome if no answer comes, and the microseconds until it was decided.
     doom: Option<(Outcome, Option<u64>)>,
@@ -205,7 +205,7 @@ impl PendingCall {
         self.rare().progress += 1;
     }
 
-    /// Records its cancellation.
+    /// Records a `notifications/cancelled` for the call, with the outcome if no response comes.
     pub(super) fn cancel(&mut self, outcome: Outcome, place: Place, stamp: &Stamp<'_>) {
         let lasted = self.lasted(ObservedAt::of(stamp));
         let rare = self.rare();

@@ -65,7 +65,7 @@ pub struct Spot {
 /// A fact that a server states in its answer to `initialize` or `server/discover`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ServerFact {
-    /// Its capabilities.
+    /// The capabilities that it declares.
     Capabilities,
     /// Its instructions to the model.
     Instructions,

@@ -6,13 +6,13 @@ use wiretape_trace::value::Value;
 /// The lists that a server has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ListKind {
-    /// `tools/list`.
+    /// The entries of `tools/list`.
     Tools,
-    /// `prompts/list`.
+    /// The entries of `prompts/list`.
     Prompts,
-    /// `resources/list`.
+    /// The entries of `resources/list`.
     Resources,
-    /// `resources/templates/list`.
+    /// The entries of `resources/templates/list`.
     ResourceTemplates,
 }
 

@@ -14,7 +14,7 @@ const MAX_DIFFERENCES: usize = 1000;
 /// The messages of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallPayloads<'a> {
-    /// The JSON-RPC request.
+    /// The JSON-RPC request, as recorded.
     pub request: &'a [u8],
     /// The JSON-RPC response, if there is one.
     pub response: Option<&'a [u8]>,
@@ -72,7 +72,7 @@ pub struct Comparer {
 impl Comparer {
     /// A comparer for two traces.
     pub fn new(ignored: Ignored, first: &CallIndex, second: &CallIndex, made_up: GeneratedValues) -> Self {
-        // Without times in the trace, an empty range: no timestamp lies within it, so all of them are compared.
+        // Without times in the trace, an empty range: no timestamp is within it, so all of them are compared.
         let run = |index: &CallIndex| index.run_ms.clone().unwrap_or(0..0);
         let runs = (made_up == GeneratedValues::Ignored).then(|| Runs {
             recorded: run(first),
@@ -159,9 +159,9 @@ impl CallDifferences<'_> {
 /// Which differing values count as equal, in requests and in answers.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SideAlike<'f> {
-    /// In params.
+    /// For values in the `params` of requests.
     pub(crate) params: Option<Alike<'f>>,
-    /// In answers.
+    /// For values in the `result` or `error` of responses.
     pub(crate) answer: Option<Alike<'f>>,
 }
 

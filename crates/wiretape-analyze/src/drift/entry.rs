@@ -60,7 +60,7 @@ impl EntryChanges<'_> {
         });
     }
 
-    /// `the tool `x``
+    /// The entry for sentences: ``the tool `x` ``.
     fn entry(&self) -> String {
         format!("the {} `{}`", self.kind.noun(), self.name)
     }

@@ -71,7 +71,7 @@ fn signatures(kind: ListKind, entries: &BTreeMap<String, Definition>) -> Vec<Sig
 }
 
 impl<'d> Signature<'d> {
-    /// `None` if there is too little to recognise it by.
+    /// `None` if there is too little to recognize it by.
     fn of(name: &'d str, definition: &Definition, nameless: &Paths) -> Option<Self> {
         let value = Value::parse(&definition.raw).ok()?;
         let description = value.get("description").and_then(Value::string).unwrap_or_default();

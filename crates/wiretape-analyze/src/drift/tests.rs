@@ -88,7 +88,7 @@ fn a_rename_does_not_defeat_the_pin() {
     let drift = compare(&tools(&[ADD]), &tools(&[&poisoned]));
     assert_eq!(drift.changes[0].kind, ChangeKind::Renamed);
     assert_eq!(drift.changes[1].kind, ChangeKind::Description);
-    // There is nothing to recognise these by.
+    // There is nothing to recognize these by.
     check(
         &[r#"{"name":"a"}"#],
         &[r#"{"name":"b"}"#],

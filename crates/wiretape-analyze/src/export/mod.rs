@@ -30,7 +30,7 @@ pub static FORMATS: &[&ExportFormat] = &[
     &csv::CSV,
 ];
 
-/// An export format.
+/// A format that traces can be exported to: its name, its description and its writer.
 pub struct ExportFormat {
     /// The name on the command line.
     pub name: &'static str,

@@ -69,6 +69,8 @@ impl Timeline {
             "outcome": call.outcome.name(),
             "requestLine": call.request.line,
             "responseLine": call.response.map(|place| place.line),
+            "requestBytes": call.request_bytes,
+            "responseBytes": call.response_bytes,
         });
         let error = answer.and_then(|answer| answer.error).map(|error| format!(",\"error\":{}", raw(error)));
         let outcome = outcome.to_string();

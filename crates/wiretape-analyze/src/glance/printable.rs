@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// Marks where text was cut.
 pub const ELLIPSIS: char = '…';
 
-/// Makes every character visible that could move the cursor, change colours or the writing direction, or hide itself: a
+/// Makes every character visible that could move the cursor, change colors or the writing direction, or hide itself: a
 /// server could otherwise forge the output of the terminal.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unprintable) {

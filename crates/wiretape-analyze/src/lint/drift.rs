@@ -64,13 +64,13 @@ fn rule_of(change: &Change) -> &'static Rule {
         (_, Effect::Breaking) => "definition-broken",
         (_, Effect::Informing) => "definition-changed",
     };
-    rules::find(name).expect("the rules of family D are in the catalogue; each has a fixture")
+    rules::find(name).expect("the rules of family D are in the catalog; each has a fixture")
 }
 
 fn not_compared(list: ListKind, now: &Definitions, how: &str) -> Diagnostic {
     let line = now.lists.get(&list).and_then(|listing| listing.line).unwrap_or(1);
     let rule = rules::find("baseline-not-compared")
-        .expect("the rules of family D are in the catalogue; each has a fixture");
+        .expect("the rules of family D are in the catalog; each has a fixture");
     finding(rule, line, String::new(), format!("`{}` is in the baseline but {how}", list.method()))
 }
 

@@ -139,6 +139,8 @@ impl Linting {
     }
 
     fn meta(&mut self, meta: &Meta) {
+        // A later part starts in the middle of a session; rules that need its beginning would report what the first
+        // part has.
         self.trace.from_start = meta.part.is_none();
         self.trace.imported = meta.imported.is_some();
         self.trace.http = meta.transport.as_deref() == Some("http");
@@ -637,6 +639,7 @@ impl RequestDetails {
             return RequestDetails::default();
         }
         let Some(params) = view.params() else { return RequestDetails::default() };
+        // Only what later messages are checked against is kept: the params of a long session would not fit in memory.
         let text = |name: &str| params.get(name).and_then(Value::string).map(std::borrow::Cow::into_owned);
         let is_initialize = view.is_request("initialize");
         RequestDetails {
@@ -647,6 +650,7 @@ impl RequestDetails {
                 let capabilities = params.get("capabilities").and_then(|value| schema::tree(value.raw));
                 Box::new(Initialize { version: text("protocolVersion"), capabilities })
             }),
+            // Since 2026-07-28, the client declares its capabilities with every request, not once per session.
             features: params
                 .at_path(&["_meta", meta_key::CLIENT_CAPABILITIES])
                 .and_then(|value| schema::tree(value.raw))
@@ -656,6 +660,7 @@ impl RequestDetails {
                         .filter(|feature| has(&capabilities, &[feature.name()]))
                         .collect()
                 }),
+            // Kept for the response: a server that accepts invalid arguments is a finding of its own.
             misfit: super::rules::argument_misfits(view).into_iter().next().map(|misfit| misfit.message),
         }
     }
@@ -734,6 +739,7 @@ fn revision_around(session: &Session, header: Option<Revision>) -> Option<Revisi
 
 fn record_client_request(session: &mut Session, line: u64, seq: Option<u64>, request: &RequestFacts) {
     if request.method == "initialize" {
+        // A repeated `initialize` replaces the first one here; that it was repeated is the finding of another rule.
         session.initialize = Some(line);
         return;
     }
@@ -757,16 +763,19 @@ fn record_notification(
     let params = envelope.params.and_then(|raw| Value::parse(raw).ok());
     match envelope.method.as_deref() {
         Some("notifications/initialized") => session.initialized = session.initialized.or(Some(line)),
+        // From here on, a call of an unlisted tool is not a finding: the server may have added it.
         Some("notifications/tools/list_changed") => session.tools.changed(),
         Some("notifications/progress") => {
             let progress = params.and_then(|params| number(params.get("progress")?));
             if let (Some(token), Some(progress)) = (&envelope.progress_token, progress) {
+                // Progress goes against the direction of the request that carried the token.
                 session.tokens.progress(place.direction.reverse(), token, progress);
             }
         }
         Some("notifications/cancelled") => {
             if let Some(id) = params.and_then(|params| id_of(params.get("requestId")?)) {
                 let cancelled = Cancellation { line, us: place.stamp.us };
+                // By direction, because both sides number their requests on their own.
                 session.cancelled.insert((place.direction, id), cancelled);
             }
         }
@@ -803,6 +812,7 @@ fn record_round_trip(
     result: Value<'_>,
     id: Option<Id<'static>>,
 ) {
+    // Multi-round-trip requests exist since 2026-07-28; before, a server asked with a request of its own.
     if !request.revision.is_some_and(Revision::is_stateless) {
         return;
     }

@@ -4,7 +4,7 @@
 //! with the state before it, and then updates the state; rules themselves are stateless. Its memory grows with pending
 //! calls and definitions, not with the trace.
 //!
-//! - [`rules`]: the catalogue, one file for each rule
+//! - [`rules`]: the catalog, one file for each rule
 //! - [`rule`]: what a rule is
 //! - [`diagnostic`]: a finding and its position
 //! - [`report`]: collects findings, up to a limit per rule

@@ -107,7 +107,7 @@ impl<'r> Report<'r> {
         }
     }
 
-    /// Whether the value at a pointer was redacted: then nothing can be said about it.
+    /// Whether the value at a pointer was redacted: then it can't be checked.
     fn is_redacted(&self, pointer: &str) -> bool {
         // A line of text is a finding by its presence, whatever it says.
         let Some(subject) = self.subject.filter(|_| !pointer.starts_with("/text")) else { return false };

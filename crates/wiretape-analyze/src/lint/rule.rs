@@ -36,13 +36,13 @@ impl fmt::Display for Severity {
 /// The subject of rules; each family has a letter that its codes start with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
-    /// Single JSON-RPC messages.
+    /// Single JSON-RPC messages: ids, methods, errors, batches.
     Messages,
     /// Params and results, validated against the schema of their revision.
     Shapes,
     /// Initialization, capabilities, requests and their responses.
     Lifecycle,
-    /// Progress notifications.
+    /// Progress notifications and their tokens.
     Progress,
     /// Tools: definitions, arguments, results.
     Tools,
@@ -55,7 +55,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// All families, in the order of the catalogue.
+    /// All families, in the order of the catalog.
     pub const ALL: [Family; 8] = [
         Family::Messages,
         Family::Shapes,

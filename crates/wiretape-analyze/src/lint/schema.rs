@@ -48,7 +48,7 @@ pub struct Misfit {
     pub keyword: String,
 }
 
-/// A compiled schema.
+/// A compiled JSON schema, with what bounds the cost of validating against it.
 #[derive(Debug)]
 pub struct Schema {
     validator: jsonschema::Validator,

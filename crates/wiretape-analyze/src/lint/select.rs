@@ -12,7 +12,7 @@ pub enum RuleSelector {
     Family(Family),
     /// Every rule of a severity.
     Severity(Severity),
-    /// Every rule of the catalogue.
+    /// Every rule of the catalog.
     All,
 }
 

@@ -335,11 +335,11 @@ impl RequestStates {
 /// A client capability that a server request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClientFeature {
-    /// `sampling/createMessage`.
+    /// The client can run a model: `sampling/createMessage`.
     Sampling,
-    /// `elicitation/create`.
+    /// The client can ask the user: `elicitation/create`.
     Elicitation,
-    /// `roots/list`.
+    /// The client can list its folders: `roots/list`.
     Roots,
 }
 

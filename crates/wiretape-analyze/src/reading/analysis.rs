@@ -135,7 +135,7 @@ impl<'s, 'a> Closed<'s, 'a> {
 /// The cause of a call's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// A JSON-RPC response.
+    /// A JSON-RPC response with its id.
     Answer,
     /// The status of its HTTP exchange.
     HttpStatus,

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_recognised_and_odd_ones_left_to_others() {
+    fn requests_are_recognized_and_odd_ones_left_to_others() {
         let check = |message: &str, expected: Option<(&str, &str, Option<&str>)>| {
             let text = |bytes| std::str::from_utf8(bytes).unwrap();
             let seen = Glance::at(message.as_bytes());

@@ -240,6 +240,7 @@ impl<P: Payloads> Player<P> {
 
     /// The number of requests without an answer so far.
     pub fn open_requests(&self) -> usize {
+        // A request stays live after its response while later messages of its call are still to be played.
         self.live.values().filter(|live| !live.is_answered).count()
     }
 
@@ -393,6 +394,7 @@ impl<P: Payloads> Player<P> {
             let error = json!({ "code": METHOD_NOT_FOUND, "message": "Method not found" });
             return actions.push(answer(number, &id, &json!({ "error": error })));
         }
+        // A server may answer differently by the client's revisions, so the same params are preferred.
         let key = self.setting.matching.key("server/discover", envelope.params);
         let cursor = &self.cursor;
         let Some(call) = recorded_discover(&self.tape, key, |call| cursor.is_used(call)) else {
@@ -447,6 +449,8 @@ impl<P: Payloads> Player<P> {
         if self.setting.faults.list.is_empty() {
             return None;
         }
+        // Decided by the call and how often it came, not by the order of all requests: concurrent clients must not
+        // change which calls fail.
         let time = self.times.entry(key).or_default();
         *time += 1;
         let method = envelope.method.as_deref().unwrap_or_default();
@@ -486,6 +490,8 @@ impl<P: Payloads> Player<P> {
         actions: &mut Vec<Action>,
     ) {
         self.tally.lock().miss(&miss);
+        // A request that can't be passed on any more is an error too: an invented result would hide that the server
+        // is gone.
         let outcome = match self.setting.when_missed {
             WhenMissed::Empty => {
                 json!({ "result": empty_result(envelope.method.as_deref().unwrap_or_default()) })
@@ -611,6 +617,7 @@ impl<P: Payloads> Player<P> {
         actions: &mut Vec<Action>,
     ) -> Progress {
         if !live.replied.contains(&step.question) {
+            // The call continues after this: a client that does not answer would otherwise block the replay for good.
             let kind = self.tape.kind(call).clone();
             actions.push(Action::Notify(Notice::NoReply { kind }));
         }
@@ -667,6 +674,7 @@ impl<P: Payloads> Player<P> {
         actions: &mut Vec<Action>,
     ) -> Progress {
         match live.fault {
+            // Done, so that the id may be used again; the client waits for a response that never comes.
             Some(FaultKind::Drop) => return Progress::Done,
             Some(FaultKind::Error(code)) => {
                 let error = json!({ "code": code, "message": "wiretape: injected fault" });
@@ -684,6 +692,8 @@ impl<P: Payloads> Player<P> {
         }
         match live.fault {
             Some(FaultKind::Truncate) => {
+                // In the middle of the JSON, and of a UTF-8 character if need be: that is what a broken connection
+                // does.
                 let rest = message.split_off(message.len() / 2);
                 actions.push(Action::BreakOff { to: number, message, rest });
                 Progress::Done
@@ -736,6 +746,7 @@ impl<P: Payloads> Player<P> {
     fn read_as_it_is(&self, span: Span, room: usize, actions: &mut Vec<Action>) -> Option<Vec<u8>> {
         let mut message = Vec::with_capacity(span.len as usize + room);
         if let Err(error) = self.payloads.read(span, &mut message) {
+            // A trace may be rotated away or truncated while it is replayed; the rest of it can still be played.
             let reason = match error.kind() {
                 std::io::ErrorKind::UnexpectedEof => "the file was truncated".to_owned(),
                 _ => error.to_string(),
@@ -762,7 +773,9 @@ impl<P: Payloads> Player<P> {
         let Some((number, question)) = id.parse().ok().and_then(|id: u64| self.questions.remove(&id)) else {
             return;
         };
+        // The request was cancelled while the client was answering; there is nothing left to continue.
         let Some(live) = self.live.get_mut(&number) else { return };
+        // Remembered even if the call does not wait yet: a client may answer faster than the recorded one did.
         live.replied.push(question);
         let waits = live.waits.is_some_and(|(waited_for, _)| waited_for == question);
         let tape = Arc::clone(&self.tape);
@@ -778,6 +791,7 @@ impl<P: Payloads> Player<P> {
 
     fn compare_reply(&mut self, call: &Recorded, span: Span, live: &Envelope<'_>, actions: &mut Vec<Action>) {
         let mut recorded = Vec::new();
+        // Without the recorded reply there is nothing to compare; that the file can't be read is reported elsewhere.
         if self.payloads.read(span, &mut recorded).is_err() {
             return;
         }
@@ -835,7 +849,7 @@ fn id_bytes(id: &Id<'_>) -> Vec<u8> {
     }
 }
 
-/// Whether the recorded behaviour is to never answer: a subscription, or a cancelled call.
+/// Whether the recorded behavior is to never answer: a subscription, or a cancelled call.
 fn stays_silent(tape: &Tape, call: &Recorded) -> bool {
     &*tape.kind(call).method == LISTEN || matches!(call.outcome, Outcome::Cancelled | Outcome::TimedOut)
 }
@@ -858,6 +872,7 @@ fn match_notice(tape: &Tape, call: &Recorded, how: &MatchKind) -> Option<Notice>
 fn reply_departures(matching: &Matching, recorded: &Envelope<'_>, live: &Envelope<'_>) -> Vec<Departure> {
     let part = |envelope: &Envelope<'_>| if envelope.error.is_some() { Part::Error } else { Part::Result };
     let (was, is) = (part(recorded), part(live));
+    // A result and an error have no members in common, so a comparison of values would only be noise.
     if was != is {
         let shown =
             |part: Part| Some(format!("{} {}", if part == Part::Error { "an" } else { "a" }, part.name()));

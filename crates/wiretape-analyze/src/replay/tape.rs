@@ -74,7 +74,7 @@ impl Payloads for Vec<u8> {
 /// The method and name of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CallName {
-    /// The JSON-RPC method.
+    /// The JSON-RPC method of the request.
     pub method: Arc<str>,
     /// The name, for `tools/call` and `prompts/get`.
     pub name: Option<Arc<str>>,
@@ -122,8 +122,8 @@ impl Recorded {
         self.is_answered() || matches!(self.outcome, Outcome::Cancelled | Outcome::TimedOut)
     }
 
-    /// Whether it is a valid answer to an equal request. A rejected one is not: headers and `_meta` are checked anew for each
-    /// live request.
+    /// Whether it is a valid answer to an equal request. A rejected one is not: headers and `_meta` are
+    /// checked again for each live request.
     pub(super) fn counts(&self) -> bool {
         self.has_end() && !self.is_refused
     }

@@ -107,7 +107,7 @@ fn repeats_answer_in_order_and_then_the_last_one_again() {
     assert_eq!(session.tally().calls().iter().map(|call| call.used).collect::<Vec<_>>(), [1, 2]);
 }
 
-/// How a request was sent is checked anew each time it comes.
+/// How a request was sent is checked each time it is sent.
 #[test]
 fn what_was_refused_is_played_only_where_there_is_nothing_else() {
     let refused = |id: u32| {

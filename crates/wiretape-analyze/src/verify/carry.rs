@@ -195,8 +195,8 @@ fn parts(text: &str) -> Vec<Range<usize>> {
     WORD.find_iter(text).map(|word| word.range()).collect()
 }
 
-/// Whether a text looks like an id: letters and digits mixed, or many digits. A version such as `1.1.0` must not: a changed
-/// version is no reason to change requests.
+/// Whether a text looks like an id: letters and digits mixed, or many digits. A version such as `1.1.0` must
+/// not: a changed version must not change the requests.
 fn may_be_id(text: &str) -> bool {
     let is_plain = || text.bytes().all(|byte| byte.is_ascii_graphic());
     let digits = text.bytes().filter(u8::is_ascii_digit).count();

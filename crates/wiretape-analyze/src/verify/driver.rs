@@ -91,7 +91,7 @@ pub enum Action {
 pub enum Notice {
     /// The server sent something that is not a message.
     NotAMessage {
-        /// The text, redacted.
+        /// The line that the server wrote, redacted and shortened.
         text: String,
     },
     /// The server sent a request that the recorded one did not.
@@ -217,6 +217,7 @@ struct RemainingPages {
 impl<P: Payloads> Driver<P> {
     /// A driver before its first message.
     pub fn new(script: Arc<Script>, payloads: P, setting: Setting) -> Self {
+        // Read in advance: a server may send its requests in another order than in the recording.
         let questions = Questions::read(&script, &payloads, &setting.matching);
         let runs = runs(&script, &payloads, setting.started_ms);
         let offered = OfferCollector::recorded(&script, &payloads, setting.redactor.clone());
@@ -264,6 +265,7 @@ impl<P: Payloads> Driver<P> {
 
     /// When [`Driver::tick`] has to be called, in microseconds; `None` if nothing is in flight.
     pub fn deadline(&self) -> Option<u64> {
+        // A scan: at most the concurrency limit of requests is open, and listening streams.
         self.open.values().map(|open| open.due_us).min()
     }
 
@@ -354,6 +356,7 @@ impl<P: Payloads> Driver<P> {
         let waiting = self.open.values().filter(|open| &*tape.kind(tape.call(open.call)).method != LISTEN);
         let (mut count, mut is_introducing) = (0, false);
         for open in waiting {
+            // Listening streams stay open for the whole session, so they don't count.
             count += 1;
             is_introducing |= script::is_introduction(tape, tape.call(open.call));
         }
@@ -365,6 +368,7 @@ impl<P: Payloads> Driver<P> {
     /// Whether a call may repeat a value that the server generated in an answer that is still in flight.
     fn is_repeating(&self, call: &Recorded) -> bool {
         let mut request = Vec::new();
+        // Sent too early, the request would still have the recorded value, which the live server does not know.
         self.payloads.read(call.request, &mut request).is_ok()
             && (CarriedValues::is_repeating(&request) || !looks::ids(&request).is_empty())
     }
@@ -386,6 +390,7 @@ impl<P: Payloads> Driver<P> {
 
     /// Whether the live server annotates a tool with `readOnlyHint`; `None` if it has not listed it.
     fn only_reads(&self, tool: &str) -> Option<bool> {
+        // The list that the recorded client requests counts first: it is newer than our own.
         let says = |offered: &OfferCollector| script::only_reads(offered.so_far(), tool);
         says(&self.offers).or_else(|| says(&self.probed))
     }
@@ -426,6 +431,7 @@ impl<P: Payloads> Driver<P> {
 
     /// The remaining pages can't be read, so the list can't be compared.
     fn fail_pages(&mut self, rest: RemainingPages, reason: &str, actions: &mut Vec<Action>) {
+        // Not `changed`: entries that could not be read are not known to be missing.
         let verdict = Verdict::Missing(Missing::Rest(reason.to_owned()));
         self.conclude(rest.call, verdict, rest.answered_us, actions);
     }
@@ -489,6 +495,7 @@ impl<P: Payloads> Driver<P> {
             if span.offset > call.request.offset {
                 return;
             }
+            // Counted even if it is not sent, so that a later session does not get it.
             self.notifications_sent += 1;
             if let Some(notification) = has_receiver.then(|| self.read(span, actions)).flatten() {
                 self.send(notification, actions);
@@ -499,6 +506,7 @@ impl<P: Payloads> Driver<P> {
     fn call(&mut self, number: u32, now_us: u64, actions: &mut Vec<Action>) {
         let script = Arc::clone(&self.script);
         let call = script.tape().call(number);
+        // The trace was shortened since it was read.
         let Some(recorded) = self.read(call.request, actions) else {
             return self.skip(number, Skip::NeverAnswered, actions);
         };

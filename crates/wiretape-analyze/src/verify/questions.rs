@@ -80,9 +80,9 @@ impl Questions {
         &self.list[question]
     }
 
-    /// The recorded request that a live one repeats: from a call in flight or from between calls, preferably an equal one.
-    /// Consent in one call is no consent in another, nor twice, so each answer is used once; only `roots/list` may be
-    /// repeated at any time.
+    /// The recorded request that a live one repeats: from a call in flight or from between calls, preferably
+    /// an equal one. Consent in one call does not extend to another call or to a second request, so each
+    /// response is used once; only `roots/list` may be repeated at any time.
     pub(super) fn find(&mut self, matching: &Matching, asked: &Envelope<'_>, open: &[u32]) -> Option<Reply> {
         let method = asked.method.as_deref().unwrap_or_default();
         let key = matching.key(method, asked.params);

@@ -36,7 +36,7 @@ pub enum Verdict {
 /// Why an answer is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Missing {
-    /// The timeout expired.
+    /// No response came within the timeout.
     TimedOut,
     /// The server exited or closed the connection: the reason.
     Gone(String),
@@ -126,7 +126,7 @@ pub enum Offers {
     Any,
     /// Changes that break existing callers.
     Breaking,
-    /// No change counts.
+    /// No change of a definition counts.
     None,
 }
 

@@ -81,7 +81,7 @@ fn read(path: &Path) -> Result<Definitions, TraceFileError> {
         reading.observe(&line);
     }
     trace_file::report_damage(path, &reader);
-    // Whether the recording goes on doesn't matter for definitions that were listed.
+    // Whether the recording continues doesn't matter for definitions that were listed.
     Ok(reading.finish(RecordingState::Over).finish())
 }
 

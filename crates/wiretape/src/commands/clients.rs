@@ -12,8 +12,8 @@ use wiretape_events::store::query::ClientRecord;
 
 /// List clients, most recent first
 ///
-/// Shows for each client and version the number of its sessions, their calls and failed calls, and when it was first and
-/// last seen. Filters select the sessions that count.
+/// Shows, for each client and version, the number of sessions, calls and failed calls, and when it was first
+/// and last seen. Only sessions that match the filters are counted.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

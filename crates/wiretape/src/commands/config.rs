@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
     disable_help_subcommand = true,
     after_help = "\
 Examples:
-  wiretape config check                   your own configuration
+  wiretape config check                   the user configuration
   wiretape config check wiretape.toml     one for `wiretape proxy --config`"
 )]
 pub(crate) struct ConfigArgs {
@@ -39,11 +39,11 @@ enum ConfigCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  wiretape config check                          your own configuration
+  wiretape config check                          the user configuration
   wiretape config check wiretape.toml            one for `wiretape proxy --config`
   wiretape config check --json wiretape.toml     for programs, with the parsed values")]
 struct CheckArgs {
-    /// The file to check (default: your own configuration)
+    /// The file to check (default: the user configuration)
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 

@@ -17,8 +17,8 @@ use wiretape_trace::redact::Redactor;
 
 /// Convert a trace to another format
 ///
-/// Properties of the source (recorded or imported, redacted or not, complete or not) are printed to standard error, and
-/// written to the file if its format allows.
+/// Whether the source was recorded or imported, whether it was redacted, and whether it is complete is
+/// printed to standard error, and written to the file if its format has a place for it.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -36,6 +36,7 @@ Formats:
 Examples:
   wiretape export latest --to csv
   wiretape export latest --to perfetto --out timeline.json
+  wiretape export x.jsonl x.2.jsonl --to har --out session.har
   wiretape export trace.jsonl --to har --redact --out session.har
   wiretape export html latest -o report.html"
 )]
@@ -43,9 +44,9 @@ pub(crate) struct ExportArgs {
     #[command(subcommand)]
     page: Option<ExportPage>,
 
-    /// A path, an id prefix, or `latest`
+    /// A path, an id prefix, or `latest`; for a rotated recording, its files in order
     #[arg(value_name = "TRACE", required = true)]
-    trace: Option<TraceSelector>,
+    traces: Vec<TraceSelector>,
 
     /// The format to write
     #[arg(long, value_name = "FORMAT", value_parser = parse_format, required = true)]
@@ -120,33 +121,48 @@ pub(crate) fn parse_format(name: &str) -> Result<&'static ExportFormat, String> 
 }
 
 pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
-    let (trace, format) = match (&args.page, &args.trace, args.to) {
+    let format = match (&args.page, args.traces.as_slice(), args.to) {
         (Some(ExportPage::Html(args)), ..) => return html::run(args),
-        (None, Some(trace), Some(format)) => (trace, format),
+        (None, [_, ..], Some(format)) => format,
         _ => {
             return Err(CommandError::usage(
                 "TRACE and --to FORMAT are required, e.g. `wiretape export latest --to csv`",
             ));
         }
     };
-    let path = trace.resolve()?;
-    refuse_to_overwrite(&path, args.out.as_deref())?;
+    // Also before anything is written: a file that is not a trace, or not of the same recording, is reported.
+    let files = files_of_recording(&args.traces)?;
+    files.iter().try_for_each(|file| refuse_to_overwrite(file, args.out.as_deref()))?;
     let redactor = if args.redact {
         Some(redaction::redactor(Config::load(args.config.as_deref())?.redact, &[])?)
     } else {
         None
     };
-    // Opened first, so that a file that is not a trace is reported before anything is written.
-    trace_file::head(&path)?;
     let survey = export_file(&Job {
-        trace: &path,
+        files: &files.iter().map(PathBuf::as_path).collect::<Vec<_>>(),
         format,
-        options: &args.episode.options(&path),
+        options: &args.episode.options(&files[0]),
         redactor: redactor.as_ref(),
         out: args.out.as_deref().filter(|out| *out != Path::new("-")),
     })?;
     output::note(format!("source: {}", survey.words()));
     Ok(())
+}
+
+/// The files of one recording, each the continuation of the one before it.
+fn files_of_recording(traces: &[TraceSelector]) -> Result<Vec<PathBuf>, CommandError> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for trace in traces {
+        let path = trace.resolve()?;
+        let head = trace_file::head(&path)?;
+        if let Some(before) = files.last().filter(|before| !trace_file::goes_on(&head, before)) {
+            let message = format!("{} doesn't continue {}", path.display(), before.display());
+            let hint = "export one recording at a time; give the files of a rotated one in order";
+            return Err(CommandError::usage(message).hint(hint));
+        }
+        files.push(path);
+    }
+    Ok(files)
 }
 
 /// Rejects an output that is the input.
@@ -165,7 +181,8 @@ pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
 }
 
 pub(crate) struct Job<'j> {
-    pub(crate) trace: &'j Path,
+    /// The trace, or the files of a rotated recording in order.
+    pub(crate) files: &'j [&'j Path],
     pub(crate) format: &'j ExportFormat,
     pub(crate) options: &'j ExportOptions,
     pub(crate) redactor: Option<&'j Redactor>,
@@ -175,10 +192,12 @@ pub(crate) struct Job<'j> {
 /// Exports a trace to a file, or to standard output.
 pub(crate) fn export_file(job: &Job<'_>) -> Result<Survey, CommandError> {
     let mut survey = Survey::new();
-    each_line(job.trace, |line| {
-        survey.observe(line);
-        Ok(())
-    })?;
+    for file in job.files {
+        each_line(file, |line| {
+            survey.observe(line);
+            Ok(())
+        })?;
+    }
     // Two passes: formats with a header need to know what the whole trace holds before its first line.
     survey.redacted |= job.redactor.is_some();
     if let (Some(redactor), Some(meta)) = (job.redactor, &mut survey.meta) {
@@ -207,12 +226,15 @@ pub(crate) fn export_file(job: &Job<'_>) -> Result<Survey, CommandError> {
 
 fn write_all(job: &Job<'_>, exporter: &mut dyn Exporter, out: &mut dyn Write) -> Result<(), CommandError> {
     exporter.begin(out)?;
-    let reader = each_line(job.trace, |line| match job.redactor {
-        None => exporter.line(line, out),
-        Some(redactor) => redacted(redactor, line, |line| exporter.line(line, out)),
-    })?;
-    trace_file::report_damage(job.trace, &reader);
-    exporter.finish(trace_file::recording_state(job.trace), out)?;
+    for file in job.files {
+        let reader = each_line(file, |line| match job.redactor {
+            None => exporter.line(line, out),
+            Some(redactor) => redacted(redactor, line, |line| exporter.line(line, out)),
+        })?;
+        trace_file::report_damage(file, &reader);
+    }
+    let last = job.files.last().expect("an export has at least one file");
+    exporter.finish(trace_file::recording_state(last), out)?;
     out.flush()?;
     Ok(())
 }

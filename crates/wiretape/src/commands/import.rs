@@ -332,7 +332,7 @@ impl TraceDraft {
         match (args.to, &self.target) {
             (Some(format), target) => {
                 let survey = export_file(&Job {
-                    trace: self.draft.path(),
+                    files: &[self.draft.path()],
                     format,
                     options: &args.episode.options(Path::new(source)),
                     redactor: None,

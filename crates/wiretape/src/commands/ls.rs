@@ -45,6 +45,7 @@ pub(crate) struct LsArgs {
 
 pub(crate) fn run(args: &LsArgs) -> Result<(), CommandError> {
     let dir = args.dir.clone().map_or_else(dirs::traces_dir, Ok)?;
+    // The default directory may not exist before the first recording; a directory that was named must.
     if args.dir.is_some() && !dir.is_dir() {
         return Err(CommandError::failure(format!("directory {} does not exist", dir.display())));
     }
@@ -52,6 +53,7 @@ pub(crate) fn run(args: &LsArgs) -> Result<(), CommandError> {
     for error in &catalog.unreadable {
         warn_about(error);
     }
+    // A directory may hold 100,000 traces, and only those that are listed are opened.
     let limit = if args.all { usize::MAX } else { args.limit };
     let shown = &catalog.entries[..limit.min(catalog.entries.len())];
     let traces = listed(&catalog, shown);
@@ -92,12 +94,14 @@ fn listed<'a>(catalog: &Catalog, shown: &'a [CatalogEntry]) -> Vec<ListedTrace<'
     for ((entry, short_id), digest) in shown.iter().zip(short_ids).zip(digests) {
         match digest {
             Ok(digest) => {
+                // The figures of such a trace are too low, so the reader has to know.
                 for limit in &digest.limits {
                     output::warn(format!("{}: {limit}", printable(&entry.path.display().to_string())));
                 }
                 let state = TraceState::new(&entry.path, &digest.ending.ending());
                 traces.push(ListedTrace { entry, short_id, digest, state });
             }
+            // One unreadable trace must not hide the others.
             Err(error) => warn_about(&error),
         }
     }
@@ -142,6 +146,7 @@ fn print_table(traces: &[ListedTrace<'_>]) -> Result<(), CommandError> {
 fn row(trace: &ListedTrace<'_>, out: &Output) -> Vec<Cell> {
     let (styles, digest) = (&out.styles, &trace.digest);
     let errors = digest.calls.errors();
+    // Zeros are dimmed, so that traces with errors stand out.
     let error_paint = if errors > 0 { styles.error } else { styles.dim };
     let state_paint = match &trace.state {
         TraceState::Running => styles.good,
@@ -163,6 +168,7 @@ fn row(trace: &ListedTrace<'_>, out: &Output) -> Vec<Cell> {
 
 fn started(ms: Option<i64>, out: &Output) -> String {
     let Some(ms) = ms else { return String::new() };
+    // "5 minutes ago" is of no use in a file.
     if !out.is_terminal() {
         return units::iso(ms).unwrap_or_default();
     }
@@ -176,6 +182,7 @@ fn state(trace: &ListedTrace<'_>) -> String {
     let part = digest.meta.as_ref().and_then(|meta| meta.part.as_ref());
     match (part, &trace.state) {
         (Some(part), _) => state.push_str(&format!(", part {}", part.index)),
+        // The first part doesn't say that it is one; only its last line shows it.
         (None, TraceState::Rotated { .. }) => state.push_str(", part 1"),
         _ => {}
     }

@@ -275,7 +275,7 @@ fn traces_dir(args: &ProxyArgs, config: Option<Switch<PathBuf>>) -> Result<Optio
 /// Creates a directory if it is missing, and checks that files can be created in it.
 fn check_writable(dir: &Path) -> io::Result<()> {
     private::create_dir(dir)?;
-    // By creating a file: permissions alone don't tell about read-only mounts, quotas and ACLs.
+    // By creating a file: permissions alone don't show read-only mounts, quotas and ACLs.
     let probe = dir.join(format!(".wiretape-{}", std::process::id()));
     private::create_file(&probe)?;
     std::fs::remove_file(&probe)

@@ -70,6 +70,7 @@ pub(crate) fn run(args: &PruneArgs) -> Result<(), CommandError> {
         Consent::Given => Some(plan.execute()),
         Consent::NotNeeded | Consent::Refused => None,
         Consent::Impossible => {
+            // The plan is printed even so: it is what the user has to decide on.
             if args.json {
                 print_json(&plan, None)?;
             }
@@ -85,6 +86,7 @@ pub(crate) fn run(args: &PruneArgs) -> Result<(), CommandError> {
         print_result(result)?;
     }
     match result {
+        // After the result was printed: what was deleted is gone, whatever failed.
         Some(result) if !result.failed.is_empty() => Err(CommandError::failure(format!(
             "{} could not be deleted",
             units::count(result.failed.len() as u64, "file")
@@ -146,6 +148,7 @@ fn candidates(dir: &Path) -> Result<Vec<Candidate>, CommandError> {
 
 fn candidate(entry: &CatalogEntry) -> Result<Candidate, CommandError> {
     let ending = trace_file::ending(&entry.path)?;
+    // The first part of a rotated recording only shows at its end that it is one.
     let is_part = entry.facts.is_later_part || matches!(ending, Ending::Rotated { .. });
     Ok(Candidate {
         path: entry.path.clone(),

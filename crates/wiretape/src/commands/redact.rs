@@ -18,9 +18,10 @@ use wiretape_trace::redact::{Redactor, markers};
 
 /// Redact traces again with the current rules
 ///
-/// Traces are redacted when they are recorded. Use this command for traces that were recorded with fewer rules, with
-/// `--no-redact`, or by another program, and before you share a trace. It reports how many values each rule redacted. A
-/// redacted trace carries no check values for `wiretape integrity`, because it is not what was recorded.
+/// Traces are redacted when they are recorded. Use this command for traces that were recorded with fewer
+/// rules, with `--no-redact`, or by another program, and before you share a trace. It reports how many values
+/// each rule redacted. A redacted trace has no check values for `wiretape integrity`, because it differs from
+/// what was recorded.
 #[derive(Debug, Args)]
 #[command(override_usage = "\
 wiretape redact [OPTIONS] TRACE... (--check | --explain | --in-place | -o DIR)
@@ -135,7 +136,7 @@ struct TraceReport {
     values: u64,
     /// The same by rule.
     rules: BTreeMap<String, u64>,
-    /// With `--explain`.
+    /// Each redacted place, with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     places: Option<Vec<RedactedPlace>>,
 }

@@ -192,7 +192,7 @@ const CHANGES: [Column; 6] = [
 const UNUSED: [Column; 3] =
     [left("SERVER", Room::Flexible), left("TOOL", Room::Flexible), left("FIRST SEEN", Room::Optional(1))];
 
-/// `tools` for `tools/list`.
+/// The name of a list for people: `tools` for `tools/list`.
 fn list_name(method: &str) -> &str {
     method.strip_suffix("/list").unwrap_or(method)
 }

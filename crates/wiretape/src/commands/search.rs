@@ -16,8 +16,8 @@ use wiretape_trace::message::{Direction, Envelope};
 
 /// Search for text in all traces, or in some
 ///
-/// Searches messages, standard error and lines that are not JSON, newest trace first. Escape sequences in JSON are decoded
-/// before matching. Lower-case text also matches upper case.
+/// Searches messages, standard error and lines that are not JSON, newest trace first. Escape sequences in
+/// JSON are decoded before matching. Lower-case TEXT also matches upper case.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

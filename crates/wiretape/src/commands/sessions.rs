@@ -15,7 +15,7 @@ use wiretape_events::store::query::SessionRecord;
 
 /// List sessions, most recent first
 ///
-/// Shows the id prefix to pass to `wiretape session`, the server, the client, the start, the duration, the number of calls
+/// Shows the id prefix for `wiretape session`, the server, the client, the start, the duration, the number of calls
 /// and failed calls, and whether the session has ended. Filters select sessions; the counts include all calls of a
 /// session. With TRACE, the sessions are those of the traces, otherwise those in the store.
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ use wiretape_events::store::query::Order;
 /// Show the slowest calls
 ///
 /// For calls that timed out or were cancelled, the duration is the time until then. Calls that failed because the server
-/// can't be reached or disconnected are not listed: use `logs --errors`. The calls are those in the store.
+/// could not be reached or disconnected are not listed: use `logs --errors`. The calls are those in the store.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

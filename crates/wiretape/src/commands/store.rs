@@ -97,7 +97,8 @@ struct PruneArgs {
 
 /// Return the store's free space to the disk
 ///
-/// Rewrites the store, which temporarily needs as much space again. The store can't be written to meanwhile.
+/// Rewrites the store, which temporarily needs as much free space as the store takes. While it runs, the
+/// store can't be written to.
 #[derive(Debug, Args)]
 struct VacuumArgs {
     /// Print one JSON object (schema: docs/json-output.md)

@@ -65,6 +65,7 @@ pub(crate) fn run(args: &ToolsArgs) -> Result<(), CommandError> {
         traces => of_traces(traces)?,
     };
     if args.unused {
+        // After all traces were counted: a tool that is unused in one may be used in another.
         tools.retain(|_, listed| listed.tool.calls == 0);
     }
     if args.json { Ok(output::print_json(&ToolsJson::new(&tools))?) } else { print(&tools, args.unused) }
@@ -78,6 +79,7 @@ fn of_traces(traces: &[TraceSelector]) -> Result<Tools, CommandError> {
         let label = head.meta.map(|meta| meta.label).unwrap_or_default();
         for (name, tool) in read(&path)? {
             tools
+                // By server as well: tools of different servers may have the same name.
                 .entry((label.clone(), name))
                 .or_insert_with(|| ListedTool { tool: Tool::default(), has_results: true })
                 .add(tool);
@@ -105,6 +107,7 @@ fn of_store(store: &Store) -> Result<Tools, CommandError> {
         }
     }
     for row in store.stats(&Filter::default())?.rows {
+        // Rows of other methods are in the same statistics.
         let Some(name) = row.tool else { continue };
         let listed = tools
             .entry((row.server, name))
@@ -119,6 +122,7 @@ fn of_store(store: &Store) -> Result<Tools, CommandError> {
 impl ListedTool {
     /// Adds the figures of another recording; the later definition wins.
     fn add(&mut self, other: Tool) {
+        // A recording in which the tools were not listed must not remove the definition that another one has.
         if other.definition.is_some() {
             self.tool.definition = other.definition;
             self.tool.definition_tokens = other.definition_tokens;
@@ -160,6 +164,7 @@ fn print(tools: &Tools, unused: bool) -> Result<(), CommandError> {
     let mut table = Table::new(&COLUMNS);
     let mut rows: Vec<_> = tools.iter().collect();
     rows.sort_by_key(|(_, listed)| {
+        // The most expensive definitions first: they are paid for in each request, results only when they come.
         std::cmp::Reverse((listed.tool.definition_tokens, listed.tool.result_tokens))
     });
     for ((server, name), listed) in rows {

@@ -18,10 +18,10 @@ use wiretape_view::{PageAddress, ViewError, ViewOptions};
 
 /// Open traces in your browser
 ///
-/// Starts a local server and opens its page: the timeline, every call in full, tools, sessions, lint findings, raw lines,
-/// comparisons of two traces, and activity from the store. Without TRACE it opens the list of all traces. A trace that is
-/// still being recorded updates live. Nothing leaves the machine, and the address contains a token that is required for
-/// access. Press Ctrl-C to stop.
+/// Starts a local server and opens its page: the timeline, every call in full, tools, sessions, lint
+/// findings, raw lines, comparisons of two traces, and activity from the store. Without TRACE, it opens the
+/// list of all traces. A trace that is still being recorded is updated live. Nothing leaves the machine, and
+/// only the printed address, which contains a token, gives access. Press Ctrl-C to stop.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use std::ops::Range;
 use wiretape_trace::redact::{Alphabet, CustomToken, RULES, RuleError, Rules};
 
-/// The table `[redact]`.
+/// The keys of the table `[redact]`.
 pub(crate) const REDACT: Schema = Schema {
     title: "[redact]",
     place: "in [redact]",
@@ -36,7 +36,7 @@ pub(crate) struct RedactConfig {
     allow_keys: Vec<String>,
     /// Additional patterns of secrets.
     patterns: Vec<Pattern>,
-    /// Additional token formats.
+    /// The user's additional token formats.
     tokens: Vec<Token>,
 }
 
@@ -278,7 +278,7 @@ fn read_length(section: &mut Section<'_>) -> Option<(usize, usize, Range<usize>)
     Some((size(least), greatest, least.span.clone()))
 }
 
-/// A token format in words. The prefix is shown, because it is what tells the user's rules apart.
+/// A token format in words. The prefix is shown, because it is what distinguishes the user's rules.
 fn describe_token(token: &CustomToken) -> String {
     let alphabet = Alphabet::NAMED.into_iter().find(|(_, known)| *known == token.alphabet);
     let length = match (token.min, token.max) {

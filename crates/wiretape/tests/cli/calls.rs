@@ -67,7 +67,7 @@ fn filters_say_which() {
     assert_eq!(numbers(&["text:quota"]), "4");
     assert_eq!(numbers(&["!method:tools/* -status:unanswered"]), "3 6 7");
     assert_eq!(numbers(&["tool:book", "-n", "1"]), "2");
-    insta::assert_snapshot!("calls-misspelt", env.run(&["calls", "dddd", "stauts:error"]));
+    insta::assert_snapshot!("calls-misspelled", env.run(&["calls", "dddd", "stauts:error"]));
     insta::assert_snapshot!("calls-mistake", env.run(&["calls", "dddd", "tool:book latency>soon"]));
 }
 

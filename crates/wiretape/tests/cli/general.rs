@@ -1,4 +1,4 @@
-//! What all commands have in common: help, errors, colours, closed pipes, and how traces are named.
+//! What all commands have in common: help, errors, colors, closed pipes, and how traces are named.
 
 use crate::environment::{TestEnvironment, sample_trace};
 use std::io::Read as _;
@@ -173,21 +173,21 @@ fn what_is_no_trace_is_refused_with_file_line_and_fix() {
 }
 
 #[test]
-fn colours_are_the_users_choice() {
+fn colors_are_the_users_choice() {
     let env = TestEnvironment::new();
     env.trace("a.jsonl", "aaaa", 0);
-    let coloured = |args: &[&str], no_color| {
+    let colored = |args: &[&str], no_color| {
         let mut command = env.command(args);
         if no_color {
             command.env("NO_COLOR", "1");
         }
         command.output().unwrap().stdout.contains(&b'\x1b')
     };
-    assert!(!coloured(&["show", "latest"], false));
-    assert!(coloured(&["show", "latest", "--color", "always"], false));
-    assert!(coloured(&["show", "latest", "--color", "always"], true));
-    assert!(!coloured(&["show", "latest", "--color", "never"], false));
-    assert!(!coloured(&["ls", "--json", "--color", "always"], false));
+    assert!(!colored(&["show", "latest"], false));
+    assert!(colored(&["show", "latest", "--color", "always"], false));
+    assert!(colored(&["show", "latest", "--color", "always"], true));
+    assert!(!colored(&["show", "latest", "--color", "never"], false));
+    assert!(!colored(&["ls", "--json", "--color", "always"], false));
 }
 
 #[test]

@@ -273,17 +273,21 @@ fn without_comments(source: &str) -> String {
     text.lines().map(code).collect::<Vec<_>>().join("\n")
 }
 
+/// Commands that no help lists, but that the documentation uses.
+const HIDDEN_COMMANDS: [&str; 1] = ["sample-server"];
+
 /// The help of one command.
 struct Help {
     command: String,
     text: String,
 }
 
-/// The short and the long help of every command and subcommand.
+/// The short and the long help of every command and subcommand, hidden ones included.
 fn helps() -> Vec<Help> {
     let env = TestEnvironment::new();
     let mut helps = Vec::new();
-    let mut pending: Vec<Vec<String>> = vec![Vec::new()];
+    let hidden = HIDDEN_COMMANDS.map(|name| vec![name.to_owned()]);
+    let mut pending: Vec<Vec<String>> = [vec![Vec::new()], hidden.to_vec()].concat();
     while let Some(command) = pending.pop() {
         for flag in ["-h", "--help"] {
             let mut args: Vec<&str> = command.iter().map(String::as_str).collect();

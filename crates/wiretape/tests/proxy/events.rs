@@ -322,7 +322,7 @@ fn people_are_told_which_server_and_how_long() {
     let line =
         stderr.lines().find(|line| line.contains(" initialize ")).unwrap_or_else(|| panic!("{stderr}"));
     assert!(line.contains(" one initialize ok ") && line.ends_with('s'), "{line}");
-    assert!(!line.contains('\x1b'), "no colours into a file: {line:?}");
+    assert!(!line.contains('\x1b'), "no colors into a file: {line:?}");
 }
 
 #[test]

@@ -184,7 +184,7 @@ fn a_bad_pattern_is_explained_and_nothing_is_created() {
     let home = Home::new();
     let ended = home.start(&["--redact", "(oops"], &server(["cat"])).end();
     assert_eq!(ended.code, Some(2));
-    assert!(ended.stderr.contains("no regular expression"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("not a regular expression"), "{}", ended.stderr);
     assert!(ended.stderr.contains("unclosed group"), "{}", ended.stderr);
     assert!(!home.data_dir().exists());
 }
@@ -257,7 +257,7 @@ fn a_bad_configuration_is_explained_and_nothing_is_created() {
     );
     check_bad_configuration(
         "[[redact.patterns]]\nname = \"card\"\nregex = '('\n",
-        &["config.toml:3:9: the redaction pattern `card` is no regular expression: unclosed group"],
+        &["config.toml:3:9: the redaction pattern `card` is not a regular expression: unclosed group"],
     );
     check_bad_configuration(
         "admin = false\n[redact]\nkyes = []\n",
@@ -348,7 +348,7 @@ fn parts(home: &Home) -> Vec<(PathBuf, Trace)> {
     parts
 }
 
-/// Each part names its neighbours, and no line is missing between them.
+/// Each part names its neighbors, and no line is missing between them.
 fn check_chain(parts: &[(PathBuf, Trace)]) {
     for pair in parts.windows(2) {
         let [(path, trace), (next_path, next)] = pair else { unreachable!("windows of two") };

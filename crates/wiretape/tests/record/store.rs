@@ -86,3 +86,32 @@ fn calls_in_flight_are_listed_with_their_age() {
     session.end();
     assert_eq!(rows(&["logs", "--pending", "--json"]), [Value::Null; 0]);
 }
+
+#[test]
+fn a_call_in_flight_survives_the_rotation_of_its_recording() {
+    let home = Home::new();
+    let options = ["--label", "rotated", "--max-bytes", "2kB"];
+    let mut session = home.start(&options, &shell("cat > /dev/null", [""; 0]));
+    session.send(payload::small_call(1));
+    let pad = "x".repeat(900);
+    for _ in 0..6 {
+        session.send(format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{{\"data\":\"{pad}\"}}}}\n"
+        ));
+    }
+    let files = || std::fs::read_dir(home.traces_dir()).map_or(0, Iterator::count);
+    wait_until("the recording is rotated", || files() >= 3);
+    let output = home.wiretape().args(["logs", "--pending", "--json"]).output().unwrap();
+    let rows: Vec<Value> = output
+        .stdout
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect();
+    let [row] = &rows[..] else { panic!("{rows:?}") };
+    assert_eq!((&row["label"], &row["status"]), (&"rotated".into(), &"pending".into()));
+    // The call is where its request is: in the first file.
+    let shown =
+        home.wiretape().args(["call", "1", row["traceId"].as_str().unwrap(), "--json"]).output().unwrap();
+    assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
+    session.end();
+}

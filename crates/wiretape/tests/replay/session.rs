@@ -138,7 +138,7 @@ fn client(parts: &Parts, sdk: Sdk) -> Command {
     }
 }
 
-/// A trace as the reference producer would have written it: without our own fields, parsed and serialised again, and
+/// A trace as the reference producer would have written it: without our own fields, parsed and serialized again, and
 /// redacted by the names of members, schemas included.
 pub(crate) fn as_reference_producer(trace: &str) -> String {
     let mut lines = String::new();

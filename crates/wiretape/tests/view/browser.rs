@@ -11,7 +11,7 @@ use wiretape_testkit::parts::{Parts, VARIABLE};
 
 /// A script gives up after this, and clears away what it started.
 const LIMIT: Duration = Duration::from_secs(120);
-/// One that reads a million messages in a program that isn't optimised.
+/// One that reads a million messages in a program that isn't optimized.
 const LONG_LIMIT: Duration = Duration::from_secs(300);
 /// So much longer a script has to clear away.
 const CLEARING: Duration = Duration::from_secs(30);
@@ -38,6 +38,18 @@ fn keyboard() {
 #[test]
 fn live() {
     check("live", LIMIT);
+}
+
+#[test]
+#[cfg(unix)]
+fn crash() {
+    check("crash", LIMIT);
+}
+
+#[test]
+#[cfg(unix)]
+fn pending() {
+    check("pending", LIMIT);
 }
 
 #[test]

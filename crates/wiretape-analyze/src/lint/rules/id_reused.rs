@@ -17,8 +17,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#requests",
     },
     what: "A request with an id that its sender already used.",
-    why: "Their responses can be confused. Up to 2025-11-25 an id may be used once per session; since \
-          2026-07-28 it only must not belong to a request still in flight.",
+    why: "The responses to the two requests can be confused. Up to 2025-11-25, an id may be used only once \
+          per session; since 2026-07-28, only while no other request with it is in flight.",
     fix: "Use a counter or UUIDs. A retry is a new request and needs a new id.",
     check: Check::Payload(check),
 };

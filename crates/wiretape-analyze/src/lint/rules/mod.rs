@@ -1,4 +1,4 @@
-//! The rules, one file for each, and the catalogue of them.
+//! The rules, one file for each, and the catalog of them.
 //!
 //! A rule's file has its code, name, texts and check. Its fixtures are in `fixtures/lint/<name>`; its page
 //! `docs/rules/<name>.md` is generated from the file. Helpers for several checks are in `support`.

@@ -17,8 +17,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#earlier-streamable-http-revisions",
     },
     what: "A server that returns a session id for a 2026-07-28 request.",
-    why: "This revision has no sessions. A client that repeats the id may be routed to one server for no \
-          reason.",
+    why: "This revision has no sessions. If a client repeats the id, a load balancer may send all its \
+          requests to one server for no reason.",
     fix: "Return `Mcp-Session-Id` only for `initialize` of an earlier revision.",
     check: Check::Payload(check),
 };

@@ -119,7 +119,7 @@ pub(crate) fn header_says(header: &str, value: &str) -> bool {
     let encoded = header.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
     match encoded {
         Some(encoded) => STANDARD.decode(encoded).is_ok_and(|bytes| bytes == value.as_bytes()),
-        // The same secret may be redacted in one of the two places only, so nothing can be said.
+        // The same secret may be redacted in one of the two places only, so the two can't be compared.
         None => header == value || is_redacted(header) || is_redacted(value),
     }
 }

@@ -19,6 +19,7 @@ impl CallDetail {
         self.write_head(out, path, &styles)?;
         heading(out, &styles, "request", Some(self.call.request.line))?;
         json::write_pretty(out, &self.request, 2, &styles)?;
+        // Most calls have no progress and no server requests, and an empty section is noise.
         if !self.events.is_empty() {
             heading(out, &styles, "during this call", None)?;
             for part in &self.events {
@@ -101,6 +102,7 @@ impl CallDetail {
             ("waiting for user", Some(call.person_us)),
             ("client", Some(call.client_us)),
         ];
+        // The usual case: all of the time is the server's, and saying so adds nothing.
         if call.person_us + call.client_us == 0 {
             return units::duration(us);
         }
@@ -112,6 +114,7 @@ impl CallDetail {
     fn result_tokens(&self) -> Option<u64> {
         let response = self.response.as_deref()?;
         let result = Envelope::scan(response).result?;
+        // Images and audio have no estimate; "0 tokens" would be wrong.
         Some(tokens::of_result(result)).filter(|tokens| *tokens > 0)
     }
 
@@ -131,6 +134,7 @@ impl CallDetail {
 }
 
 fn or_null(payload: &[u8]) -> &[u8] {
+    // The line of the message is damaged or gone; the object must still be valid JSON.
     if payload.is_empty() { b"null" } else { payload }
 }
 
@@ -195,6 +199,7 @@ impl CallEvent {
             CallEventKind::Answer { number, .. } => ("answer", Some(*number)),
         };
         object.string("kind", Some(kind)).number("line", Some(self.line)).number("afterUs", self.after_us);
+        // Documented as present only for requests and responses, so `null` would be a change of the format.
         if number.is_some() {
             object.number("call", number);
         }
@@ -214,6 +219,7 @@ fn line(out: &mut Output, styles: &Styles, word: &str, text: &str) -> io::Result
 }
 
 fn params(raw: &[u8]) -> String {
+    // The token only repeats which call this is.
     let params = json::member(raw, "params").unwrap_or_default();
     json::compact_members(params, &["progressToken", "_meta"], 200)
 }

@@ -20,9 +20,10 @@ use wiretape_analyze::volatile::{PathPattern, Volatile};
 
 /// Compare the calls of two traces
 ///
-/// Aligns calls by their requests, so that an added or removed call shifts nothing. Requests, responses and the server's
-/// definitions are compared as JSON; values that differ between runs (times, ids, trace contexts) are ignored. The exit
-/// code is 0 without differences, 1 with differences, and 2 if the traces can't be compared.
+/// Aligns calls by their requests, so that an added or removed call does not affect how the calls after it
+/// are matched. Requests, responses and the server's definitions are compared as JSON; values that differ
+/// between runs (times, ids, trace contexts) are ignored. The exit code is 0 without differences, 1 with
+/// differences, and 2 if the traces can't be compared.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 PATH is a JSON pointer into the params, the result or the error of a message: /content/*/text.
@@ -46,7 +47,7 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "PATH", value_parser = parse_pattern)]
     ignore: Vec<PathPattern>,
 
-    /// Ignore only the values at --ignore, not the default ones (see docs/diff.md)
+    /// Ignore only the values given with --ignore, not the default ones (see docs/diff.md)
     #[arg(long)]
     no_default_ignores: bool,
 

@@ -71,6 +71,7 @@ impl DiffView {
                 continue;
             }
             self.fold(&mut folded)?;
+            // Read only now: of a long session, most calls are unchanged, and their payloads are never needed.
             let (before, after) = messages.of(row, pair)?;
             self.call(comparison, row, pair, &before, &after)?;
         }
@@ -107,6 +108,7 @@ impl DiffView {
             Status::Added => (styles.good, "+ "),
         };
         let name = name(pair.call());
+        // The later request is what the reader will look for; a removed call has only the earlier one.
         let request = if row.status == Status::Removed { &before.request } else { &after.request };
         let arguments = arguments(request);
         self.draw.line(&[
@@ -147,6 +149,7 @@ impl DiffView {
     ) -> io::Result<()> {
         let outcome = |call: Option<&IndexedCall>| call.map(outcome).unwrap_or_default();
         let (was, is) = (outcome(pair.first), outcome(pair.second));
+        // A different outcome is the first thing to know: the values below are then of different kinds.
         if was != is {
             let styles = self.styles;
             let failed = pair.call().outcome.is_error() || pair.call().outcome.is_unanswered();
@@ -160,6 +163,7 @@ impl DiffView {
             Answer::Alike(part, differences) => {
                 self.differences(&call.method, *part, differences, comparer)?;
             }
+            // A result on one side and an error on the other have nothing to be compared member by member.
             Answer::Other { before, after } => {
                 let raw = |side: &Option<(Part, wiretape_trace::value::Value<'_>)>| {
                     side.map(|(part, value)| {
@@ -169,6 +173,7 @@ impl DiffView {
                 self.draw.texts(raw(before), raw(after))?;
             }
         }
+        // A call that is marked as changed and shows nothing would look like a bug.
         if found.params.list.is_empty() && found.answer.is_same() && was == is {
             let dim = self.styles.dim;
             self.draw.line(&[(dim, "    only in ignored values")])?;
@@ -233,6 +238,7 @@ impl DiffView {
 /// Which rows are shown: those that differ, and some context.
 fn shown(comparison: &Comparison, context: usize) -> Vec<bool> {
     let rows = &comparison.rows;
+    // A slower call is shown even if its messages are equal.
     let differs = |row: &CallRow| row.status != Status::Same || comparison.pace_of(row).is_some();
     let mut shown = vec![false; rows.len()];
     for (at, _) in rows.iter().enumerate().filter(|(_, row)| differs(row)) {

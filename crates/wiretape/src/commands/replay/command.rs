@@ -32,9 +32,10 @@ use wiretape_trace::redact::Redactor;
 
 /// Run a trace as an MCP server
 ///
-/// Serves the recorded responses, offline and always the same: use `wiretape replay TRACE` as the server command in a
-/// client. A request gets the response of the recorded request that it matches; ids, progress tokens and client information
-/// are ignored. A request that was not recorded gets an error, and the exit code is then 1.
+/// Serves the recorded responses, offline and the same in every run: use `wiretape replay TRACE` as the
+/// server command in a client. A request gets the response of the recorded request that it matches; ids,
+/// progress tokens and client information are ignored. A request that was not recorded gets an error, and the
+/// exit code is then 1.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "wiretape replay [OPTIONS] TRACE\n       wiretape replay [OPTIONS] --merge TRACE...\n       wiretape replay [OPTIONS] --listen ADDR TRACE...\n       wiretape replay [OPTIONS] --on-miss passthrough TRACE -- COMMAND [ARGS]...",
@@ -79,11 +80,11 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "PATH", value_parser = parse_pattern)]
     ignore: Vec<PathPattern>,
 
-    /// In which order calls may come: any (free), or as recorded
+    /// The order in which calls may be made: any (free), or as recorded
     #[arg(long, value_enum, default_value_t, hide_possible_values = true, value_name = "ORDER")]
     order: OrderChoice,
 
-    /// Don't repeat the last response for further calls: each recorded call is used once
+    /// Use each recorded call only once, instead of repeating the last response
     #[arg(long)]
     strict: bool,
 
@@ -91,7 +92,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "N", default_value = "0", allow_negative_numbers = true)]
     speed: Speed,
 
-    /// What to do with a request that was not recorded: return an error, an empty result (null), or ask the real server (passthrough)
+    /// What to do about a request that was not recorded: return an error, an empty result (null), or ask the
+    /// real server (passthrough)
     #[arg(long, value_name = "ACTION", value_enum, default_value_t, hide_possible_values = true)]
     on_miss: OnMiss,
 
@@ -154,6 +156,7 @@ static CURRENT_RUN: OnceLock<ReplayRun> = OnceLock::new();
 
 pub(crate) fn run(args: ReplayArgs) -> Result<ExitCode, CommandError> {
     check(&args)?;
+    // Before anything is served: a report that can't be written after an hour of tests would lose their result.
     check_report(args.report.as_deref())?;
     let setting = setting(&args);
     let recordings = find(&args)?;
@@ -163,6 +166,8 @@ pub(crate) fn run(args: ReplayArgs) -> Result<ExitCode, CommandError> {
     let is_ending = AtomicBool::new(false);
     let begin = |tapes, real| ReplayRun { tapes, unused, report, real, ignored, faults, is_ending };
     if let Some(listen) = args.listen {
+        // The tapes are read after the command was checked: a typo in the command is reported at once, a long trace
+        // takes a while.
         let real = real_servers(&args)?;
         let tapes = load(recordings, &setting)?;
         check_faults(&args.fault, &tapes)?;
@@ -186,11 +191,12 @@ fn client_error(error: std::io::Error) -> CommandError {
     CommandError::because("can't communicate with the client", error)
 }
 
-/// Reads the traces. If that takes long, the client's first message is answered meanwhile.
+/// Reads the traces. If that takes long, the client's first message is answered first.
 fn open(
     recordings: Vec<Vec<RecordingFiles>>,
     setting: &Setting,
 ) -> Result<(PreviewOutcome, Vec<ReplayedTrace>), CommandError> {
+    // Only the first part: the handshake is at the beginning of the recording.
     let first =
         recordings.first().and_then(|tape| tape.first()).and_then(|recording| recording.parts.first());
     let Some(preview) = first.and_then(|path| TapePreview::read(path, setting)) else {
@@ -241,6 +247,7 @@ fn check(args: &ReplayArgs) -> Result<(), CommandError> {
         let error = CommandError::usage("a client on standard input can use only one trace");
         return Err(error.hint("use --merge to combine them, or --listen to serve each at its own path"));
     }
+    // One real server can't replace several recorded ones.
     let asks = args.on_miss == OnMiss::Passthrough;
     if asks && args.traces.len() > 1 && !args.merge {
         let error = CommandError::usage("--on-miss passthrough needs exactly one trace");
@@ -284,6 +291,7 @@ pub(crate) fn check_report(report: Option<&Path>) -> Result<(), CommandError> {
 }
 
 fn parse_address(text: &str) -> Result<SocketAddr, &'static str> {
+    // No host names: `localhost` may resolve to two addresses, and a test needs to know which one.
     text.parse().map_err(|_| "expected an IP address with a port, e.g. 127.0.0.1:8080")
 }
 
@@ -297,6 +305,8 @@ fn setting(args: &ReplayArgs) -> Setting {
         OrderChoice::Free => Order::Free,
         OrderChoice::Recorded => Order::Recorded,
     };
+    // An agent that retries would otherwise miss although nothing is wrong, so repeating the last response is the
+    // default.
     let repeats = if args.strict { Repeats::Never } else { Repeats::Last };
     Setting {
         matching: Matching::new(mode, order, repeats, &args.ignore)
@@ -330,6 +340,7 @@ fn tape(recordings: Vec<RecordingFiles>, setting: &Setting) -> Result<ReplayedTr
     let parts: Vec<Vec<PathBuf>> = recordings.into_iter().map(|recording| recording.parts).collect();
     let loaded = LoadedTape::load(&parts, setting.clone()).map_err(CommandError::failure)?;
     report_damage(loaded.notices());
+    // Not an error: the handshake and pings are served, which may be all that a test needs.
     if loaded.tape().calls().is_empty() {
         output::warn(format!("wiretape: {} has no calls: no request will be answered", shown(&path)));
     }
@@ -348,6 +359,7 @@ impl RecordingFiles {
     pub(crate) fn find_all(selectors: &[TraceSelector]) -> Result<Vec<Self>, CommandError> {
         let recordings = selectors.iter().map(|selector| RecordingFiles::find(selector.resolve()?));
         let mut recordings = recordings.collect::<Result<Vec<_>, _>>()?;
+        // Selectors come in the order of a shell's glob, which is alphabetical and says nothing about time.
         recordings.sort_by_key(|recording| recording.started_ms);
         // Two selectors may name parts of the same recording.
         recordings.dedup_by(|one, other| one.parts == other.parts);
@@ -374,6 +386,7 @@ impl RecordingFiles {
 /// Reports lines that could not be read.
 pub(crate) fn report_damage(notices: &[(PathBuf, format::Notice)]) {
     for (path, notice) in notices {
+        // Other notices are about the recording, not about what can be replayed.
         if notice.is_damage() || matches!(notice, format::Notice::NewerVersion { .. }) {
             output::note(format!("wiretape: {}: {notice}", shown(path)));
         }
@@ -394,6 +407,7 @@ fn real_servers(args: &ReplayArgs) -> Result<Option<Arc<RealServers>>, CommandEr
     if args.on_miss != OnMiss::Passthrough {
         return Ok(None);
     }
+    // Without a trace to write, nothing of the real server's traffic reaches the disk.
     let redactor = match args.record_new {
         Some(_) => Some(redaction::redactor(Config::load(None)?.redact, &[])?),
         None => None,

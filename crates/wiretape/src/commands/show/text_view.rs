@@ -88,6 +88,7 @@ impl TextView {
         let mut first = StyledLine::default();
         let empty = Meta::default();
         let meta = head.meta.as_ref().unwrap_or(&empty);
+        // Traces of other programs may have no label; an empty first line would look like a bug.
         let label = if meta.label.is_empty() { "(no label)" } else { &meta.label };
         first.push(styles.strong, printable(label));
         first.push(styles.dim, format!("  {}", printable(&meta.command.join(" "))));
@@ -122,6 +123,7 @@ impl TextView {
     }
 
     fn started(&self, ms: i64) -> Option<String> {
+        // Into a file or a pipe, the output must not depend on the time zone or on when it was printed.
         if !self.out.is_terminal() {
             return units::iso(ms);
         }
@@ -134,9 +136,12 @@ impl TextView {
     /// Writes one record; of a batch, those payloads that passed the filter, each with its index.
     pub(super) fn record(&mut self, line: &Line<'_>, items: &[(usize, &Item<'_>)]) -> io::Result<()> {
         match &line.record {
+            // The header has shown it.
             Record::Meta(_) => Ok(()),
             Record::Message(message) if message.dir.known().is_none() => self.foreign(line.number, message),
             Record::Message(message) => self.message(line.number, message, items),
+            // An event without JSON is normal over HTTP (priming events, `endpoint`), so it is not a warning, unlike
+            // text on a pipe.
             Record::Text(text) if text.http.is_some() => {
                 let event = event_name(text);
                 self.text(line.number, text, &format!("{}│ ", printable(&event)), self.out.styles.dim)
@@ -173,12 +178,14 @@ impl TextView {
                 shown.push(self.out.styles.plain, "  ");
                 let name = type_name.as_deref().unwrap_or("unknown");
                 shown.push(self.out.styles.warning, format!("{}│ ", printable(name)));
+                // A type of a later version: its members are shown as they are, because nothing is known about them.
                 let description = json::compact_members(line.bytes, &STAMP_FIELDS, self.layout.budget);
                 shown.push(self.out.styles.dim, description);
                 self.finish(&shown)?;
                 self.full(line.bytes)
             }
             Record::Damaged(error) => {
+                // A damaged line may be hundreds of megabytes long, and may contain anything.
                 let bytes = &line.bytes[..line.bytes.len().min(self.layout.budget)];
                 let text = String::from_utf8_lossy(bytes);
                 let what =
@@ -195,6 +202,7 @@ impl TextView {
         items: &[(usize, &Item<'_>)],
     ) -> io::Result<()> {
         let batch = is_batch(message).then(|| payloads(message.raw).len());
+        // Without this, an empty batch would print nothing, and the line would seem to be missing.
         if batch == Some(0) {
             let mut shown = self.start(number, &message.stamp);
             self.arrow(&mut shown, &message.dir);
@@ -237,8 +245,10 @@ impl TextView {
         let styles = self.out.styles;
         let many = units::count(calls.len() as u64, "request");
         writeln!(self.out, "\n{}", styles.warning.paint(format!("{many} without a response:")))?;
+        // A few are enough to recognize the cause; `wiretape calls` lists all.
         for call in calls.iter().take(SHOWN) {
             let mut shown = StyledLine::default();
+            // The number that `show` prints for the request, so that the reader can find it above.
             let number = call.request.seq.unwrap_or(call.request.line);
             shown.push(styles.dim, format!("{number:>width$} ", width = Layout::NUMBER_WIDTH));
             self.arrow(&mut shown, &DirectionField::Known(call.direction));

@@ -9,9 +9,9 @@ use clap::Args;
 
 /// Count calls, errors, latencies and bytes, by tool
 ///
-/// With TRACE, counts the calls of the trace; several traces add up. Otherwise counts the calls in the store. Errors are
-/// protocol errors, tool errors (`isError`) and HTTP errors, including timeouts and crashes. Percentiles use the nearest
-/// rank of answered calls, and are empty without any.
+/// With TRACE, counts the calls of the traces together; otherwise, those in the store. Errors are protocol
+/// errors, tool errors (`isError`) and HTTP errors, including timeouts and crashes. Percentiles use the
+/// nearest rank and only calls with a response; without any, they are empty.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

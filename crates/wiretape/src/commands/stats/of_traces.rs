@@ -29,6 +29,7 @@ pub(super) fn run(traces: &[TraceSelector], format: StatsFormat, tokens: Tokens)
     let mut reading = Reading::new((stats, Crashes::default()));
     let mut traces: Vec<MeasuredTrace> = Vec::new();
     for path in paths {
+        // The head is read before the lines: it says whether this file continues the one before.
         let head = trace_file::head(&path)?;
         if let Some(before) = traces.last().filter(|before| !trace_file::goes_on(&head, &before.path)) {
             // Open calls of a rotated part stay open: the next part may answer them.
@@ -64,6 +65,7 @@ fn read(path: &Path, reading: &mut Reading<(ToolStats, Crashes)>) -> Result<(), 
     while let Some(line) = trace_file::next_line(&mut reader, path)? {
         reading.observe(&line);
     }
+    // After the figures were counted: damaged lines are missing from them, and the reader of the table has to know.
     trace_file::report_damage(path, &reader);
     Ok(())
 }
@@ -77,6 +79,7 @@ fn print_tables(
     let mut out = Output::stdout();
     let (styles, width) = (out.styles, out.width);
     let rows = stats.rows();
+    // A table of nothing but a total of zeros would hide that there was nothing to count.
     if rows.is_empty() {
         writeln!(out, "No calls in {}.", units::count(traces.len() as u64, "trace"))?;
         table::write_remarks(&mut out, crash_remarks(crashes), &[])?;
@@ -111,11 +114,13 @@ const TOKENS: Column = Column { title: "TOKENS", align: Align::Right, room: Room
 fn name(row: &StatsRow, styles: &Styles) -> (String, output::Paint) {
     let (name, paint) = match &row.subject {
         Subject::Tool(tool) => (printable(tool).into_owned(), styles.name),
+        // A request without a method is a protocol violation, and still a call that someone waits for.
         Subject::Method(method) if method.is_empty() => ("(no method)".to_owned(), styles.dim),
         Subject::Method(method) => (printable(method).into_owned(), styles.dim),
     };
     match row.direction {
         Direction::ClientToServer => (name, paint),
+        // The arrow of `show`: sampling by the server must not be read as a call of the client.
         Direction::ServerToClient => (format!("← {name}"), paint),
     }
 }
@@ -266,6 +271,7 @@ struct RowJson<'a> {
 impl<'a> RowJson<'a> {
     fn new(row: &'a StatsRow, tokens: Tokens) -> Self {
         let (method, tool) = match &row.subject {
+            // The table has one column for both; programs get them apart.
             Subject::Tool(tool) => ("tools/call", Some(&**tool)),
             Subject::Method(method) => (&**method, None),
         };

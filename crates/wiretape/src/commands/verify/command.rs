@@ -73,7 +73,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "PATH", value_parser = parse_pattern)]
     ignore: Vec<PathPattern>,
 
-    /// Ignore only the values at --ignore, not the default ones (see docs/diff.md)
+    /// Ignore only the values given with --ignore, not the default ones (see docs/diff.md)
     #[arg(long)]
     no_default_ignores: bool,
 
@@ -93,11 +93,11 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     concurrency: u16,
 
-    /// Timeout of a call; a call that took longer when recorded may take three times that
+    /// Timeout of a call; a call whose recorded duration is longer may take three times that duration
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = units::parse_duration)]
     timeout: Duration,
 
-    /// Fail calls that are slower than recorded by this percentage: 200%
+    /// Fail calls that are slower than recorded by more than this percentage: 200%
     #[arg(long, value_name = "PERCENT", value_parser = parse_slower)]
     slower: Option<Slower>,
 

@@ -49,6 +49,7 @@ pub(super) fn print_plan(
         }
     }
     let mut unknown: Vec<&str> = client.script.unknown_tools().collect();
+    // A tool that is called often is named once.
     unknown.sort_unstable();
     unknown.dedup();
     if !unknown.is_empty() {
@@ -80,7 +81,7 @@ fn server(target: &Target, redactor: &Redactor) -> String {
     }
 }
 
-/// ShownCalls results as they arrive.
+/// Shows results as they arrive.
 pub(super) struct TextView<'v> {
     draw: DifferenceView,
     file: &'v Arc<TapeFile>,
@@ -113,16 +114,18 @@ impl<'v> TextView<'v> {
             let server = server(target, redactor);
             let head = format!("{} against {}", printable(name), printable(&server));
             let strong = view.draw.styles.strong;
+            // Flushed at once: starting the server may take a while, and the user should see what is tested.
             view.failed = view.draw.whole_line(strong, &head).and_then(|()| view.draw.out.flush());
         }
         view
     }
 
-    /// ShownCalls a call with its verdict.
+    /// Shows a call with its verdict.
     pub(super) fn judged(&mut self, script: &Script, checked: &Checked) {
         let is_shown = match self.shown_calls {
             ShownCalls::Nothing => false,
             ShownCalls::Changes => match &checked.verdict {
+                // Once the server is gone, every further call is skipped; the summary says how many.
                 Verdict::Skipped(Skip::Gone) => false,
                 Verdict::Inconclusive { .. } => true,
                 verdict => verdict.is_failure(),
@@ -130,6 +133,7 @@ impl<'v> TextView<'v> {
             ShownCalls::All => true,
         };
         if is_shown && self.failed.is_ok() {
+            // Flushed after each call, because the next response may take seconds.
             self.failed = self.call(script, checked).and_then(|()| self.draw.out.flush());
         }
     }
@@ -184,7 +188,7 @@ impl<'v> TextView<'v> {
         self.draw.line(&[(styles.plain, "    "), (paint, &printable(&text))])
     }
 
-    /// ShownCalls the changed definitions, and a summary.
+    /// Shows the changed definitions, and a summary.
     pub(super) fn finish(mut self, report: &VerifyReport<'_>) -> Result<(), CommandError> {
         self.failed?;
         let drift = &report.verified.drift;
@@ -238,6 +242,7 @@ fn skipped(report: &VerifyReport<'_>) -> Vec<String> {
     let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for checked in &report.verified.calls {
         if let Verdict::Skipped(skip) = &checked.verdict {
+            // Only what the user can do something about gets a hint; what --only left out was the user's own choice.
             let hint = match skip {
                 Skip::NotSelected => continue,
                 Skip::Writes => " (use --allow-writes to call them)",
