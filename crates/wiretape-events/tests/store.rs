@@ -512,7 +512,7 @@ fn rows_are_kept_while_another_program_holds_the_store() {
     assert_eq!(place.ids(), ["1"], "a reader reads all the same");
     other.execute_batch("COMMIT").unwrap();
     let told = wake_until_told(&mut sink).unwrap();
-    assert!(told.contains("written again") && told.contains("nothing was lost"), "{told}");
+    assert!(told.contains("writable again") && told.contains("nothing was lost"), "{told}");
     assert_eq!(place.ids(), ["1", "2", "3"]);
     assert_eq!(wake_until_told(&mut sink), None, "and then nothing is left to do");
 }
@@ -555,7 +555,7 @@ fn what_never_was_a_store_is_left_alone() {
         let mut sink = place.sink();
         sink.take(&[place.call("s", "1", "add", NOON)]).unwrap();
         let told = wake_until_told(&mut sink).unwrap();
-        assert!(told.contains("store.db is not a store") && told.contains("move this one"), "{told}");
+        assert!(told.contains("store.db is not a store") && told.contains("move this one away"), "{told}");
         std::thread::sleep(sink.wake_in().unwrap());
         sink.wake().unwrap();
         let error = Store::open_read(&place.path()).unwrap_err();
@@ -563,7 +563,7 @@ fn what_never_was_a_store_is_left_alone() {
         assert_eq!(std::fs::read(place.path()).unwrap(), content);
         assert_eq!(place.names(), ["store.db"]);
         std::fs::remove_file(place.path()).unwrap();
-        assert!(wake_until_told(&mut sink).unwrap().contains("written again"));
+        assert!(wake_until_told(&mut sink).unwrap().contains("writable again"));
         assert_eq!(place.ids(), ["1"]);
     }
 }
@@ -654,7 +654,7 @@ fn child_that_may_not_write() {
     assert!(told.contains("can't be written"), "{told}");
     assert_eq!(place.ids(), ["1"]);
     permit(0o600);
-    assert!(wake_until_told(&mut sink).unwrap().contains("written again"));
+    assert!(wake_until_told(&mut sink).unwrap().contains("writable again"));
     assert_eq!(place.ids(), ["1", "2"]);
     std::fs::write(format!("{path}/done"), b"").unwrap();
 }
@@ -695,7 +695,7 @@ fn a_directory_that_cannot_be_made_is_told_once() {
     std::thread::sleep(sink.wake_in().unwrap());
     sink.wake().unwrap();
     std::fs::remove_file(&in_the_way).unwrap();
-    assert!(wake_until_told(&mut sink).unwrap().contains("written again"));
+    assert!(wake_until_told(&mut sink).unwrap().contains("writable again"));
     assert_eq!(Store::open_read(&path).unwrap().info().unwrap().rows.calls, 1);
 }
 
@@ -962,7 +962,7 @@ fn a_sink_without_room_goes_on_and_says_so() {
         .unwrap();
     assert!(status.success());
     let told = std::fs::read_to_string(place.directory.path().join("store.db.told")).unwrap();
-    assert!(told.starts_with("0 ") && told.contains("calls are kept"), "{told}");
+    assert!(told.starts_with("0 ") && told.contains("calls are buffered"), "{told}");
     place.write(&[place.call("s", "after", "add", NOON)]);
     assert_eq!(integrity(&place), "ok");
 }

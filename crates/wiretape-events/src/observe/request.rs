@@ -107,7 +107,7 @@ impl Observed {
         // A call lasts until it is cancelled, as in a trace. Its stream may stay open for long.
         self.end_at(sent);
         self.status = outcome;
-        self.error_message = Some("the client has cancelled it".to_owned());
+        self.error_message = Some("cancelled by the client".to_owned());
     }
 
     /// Adds an answer that arrived on another stream, shortly before or any time after the end of the
@@ -157,7 +157,7 @@ impl Observed {
     /// Marks the request as abandoned, because the stream for its answer has ended.
     pub(super) fn mark_disconnected(&mut self) {
         self.status = Outcome::Disconnected;
-        self.error_message = Some("the client went away".to_owned());
+        self.error_message = Some("the client disconnected".to_owned());
     }
 
     /// The pages of lists among its answers.
@@ -233,11 +233,11 @@ impl Observed {
     fn explanation(&self) -> Option<String> {
         match (self.status, self.transaction.status) {
             (Outcome::HttpError, Some(status)) if status >= 400 => Some(format!("HTTP {status}")),
-            (Outcome::HttpError, Some(_)) => Some("the server's answer ended without a result".to_owned()),
+            (Outcome::HttpError, Some(_)) => Some("the response ended without a result".to_owned()),
             (Outcome::Disconnected, _) if self.transaction.ended == Ended::Stopped => {
                 Some("the proxy was stopped".to_owned())
             }
-            (Outcome::Disconnected | Outcome::Cancelled, _) => Some("the client went away".to_owned()),
+            (Outcome::Disconnected | Outcome::Cancelled, _) => Some("the client disconnected".to_owned()),
             _ => None,
         }
     }

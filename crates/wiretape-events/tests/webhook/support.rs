@@ -261,6 +261,7 @@ pub(crate) fn leave_in_spool(place: &Place, signals: &[Arc<Signal>]) {
     let _ = sink.take(signals);
     let error = sink.finish().unwrap_err();
     assert_eq!(error.lost, 0);
-    let expected = format!("{} events wait in {}", sink.figures().pending(), place.spool().display());
+    let expected =
+        format!("{} unsent events remain in {}", sink.figures().pending(), place.spool().display());
     assert!(error.message.contains(&expected), "{}", error.message);
 }
