@@ -66,6 +66,10 @@ pub struct RequestEvent {
     pub response: Option<LoggedResponse>,
     /// From the request's head to the end of the response, in microseconds.
     pub latency_us: u64,
+    /// The duration of the call, in microseconds, as the analysis of a trace has it: from the request's message
+    /// to its answer or, without one, to the end. The store needs it; the event schema doesn't have it.
+    #[serde(skip)]
+    pub call_us: u64,
     /// How long the server had the request, in microseconds; 0 if it was not reached.
     pub upstream_us: u64,
     /// The stages of the exchange; their durations add up to `latency_us`.

@@ -591,7 +591,7 @@ fn the_times_of_a_cancelled_call_end_with_it() {
     let mut told = Told::new();
     told.observe(accepted(1));
     let mut cancels = Transaction { request: Some(cancel.into()), ..accepted(0) };
-    cancels.timings.started.us = 400;
+    cancels.timings.asked_at = Some(400);
     told.observe(cancels);
     let event = &told.events("request")[0];
     assert_eq!((&event["status"], &event["latency_us"]), (&json!("cancelled"), &json!(400)));

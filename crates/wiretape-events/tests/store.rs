@@ -66,6 +66,7 @@ impl Place {
             },
             response: Some(LoggedResponse::Mcp { status: 200, result: "ok", parts: None, message: json() }),
             latency_us: 1000,
+            call_us: 1000,
             upstream_us: 900,
             spans: Vec::new(),
             openai: None,
@@ -286,7 +287,7 @@ fn filters_narrow_what_is_told() {
     let place = Place::new();
     let mut failed = place.request("abd", "3", "sub", NOON + 2);
     failed.status = Outcome::ToolError;
-    failed.latency_us = 9000;
+    failed.call_us = 9000;
     place.write(&[
         place.session("abc", "cli", NOON),
         place.session("abd", "ide", NOON),
@@ -328,7 +329,7 @@ fn statistics_are_by_server_method_and_tool() {
     let place = Place::new();
     let timed = |id: u64| {
         let mut request = place.request("s", &id.to_string(), "add", NOON);
-        request.latency_us = id;
+        request.call_us = id;
         request.status = if id == 100 { Outcome::TimedOut } else { Outcome::Ok };
         signal(request)
     };
@@ -349,13 +350,13 @@ fn what_was_not_answered_is_in_no_percentile() {
     let place = Place::new();
     let waited = |status, us| {
         let mut request = place.request("s", "1", "add", NOON);
-        (request.status, request.latency_us, request.response) = (status, us, None);
+        (request.status, request.call_us, request.response) = (status, us, None);
         signal(request)
     };
     let unanswered = [Outcome::Cancelled, Outcome::TimedOut, Outcome::Disconnected, Outcome::HttpError];
     let mut calls: Vec<_> = (1000..).zip(unanswered).map(|(us, status)| waited(status, us)).collect();
     let mut answered = place.request("s", "1", "add", NOON);
-    (answered.status, answered.latency_us) = (Outcome::HttpError, 5);
+    (answered.status, answered.call_us) = (Outcome::HttpError, 5);
     calls.push(signal(answered));
     place.write(&calls);
     let store = place.store();

@@ -132,7 +132,7 @@ fn known(listener: &Arc<str>) -> Option<Arc<str>> {
 /// a failure is quick, and would make the server look fast.
 fn latency_us(event: &RequestEvent) -> Option<u64> {
     let has_failed = event.status == Outcome::HttpError && event.response.is_none();
-    (!has_failed).then_some(event.latency_us)
+    (!has_failed).then_some(event.call_us)
 }
 
 /// The row for one message of a batch: the times are those of the batch, the bytes its own.

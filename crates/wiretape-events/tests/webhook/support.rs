@@ -55,6 +55,7 @@ impl Events {
             },
             response: None,
             latency_us: 1,
+            call_us: 1,
             upstream_us: 1,
             spans: Vec::new(),
             openai: None,
