@@ -353,10 +353,11 @@ fn what_was_not_answered_is_in_no_percentile() {
         (request.status, request.call_us, request.response) = (status, us, None);
         signal(request)
     };
+    // An HTTP error, even with a response, says how fast a gateway refuses, not how fast the server is.
     let unanswered = [Outcome::Cancelled, Outcome::TimedOut, Outcome::Disconnected, Outcome::HttpError];
     let mut calls: Vec<_> = (1000..).zip(unanswered).map(|(us, status)| waited(status, us)).collect();
     let mut answered = place.request("s", "1", "add", NOON);
-    (answered.status, answered.call_us) = (Outcome::HttpError, 5);
+    (answered.status, answered.call_us) = (Outcome::ToolError, 5);
     calls.push(signal(answered));
     place.write(&calls);
     let store = place.store();
@@ -367,10 +368,11 @@ fn what_was_not_answered_is_in_no_percentile() {
     assert_eq!(
         told,
         [
+            (Outcome::HttpError, 1003),
             (Outcome::Disconnected, 1002),
             (Outcome::TimedOut, 1001),
             (Outcome::Cancelled, 1000),
-            (Outcome::HttpError, 5)
+            (Outcome::ToolError, 5)
         ]
     );
 }
