@@ -471,13 +471,13 @@ impl UnmatchedAnswer {
 impl Verdict {
     /// Reads the outcome from a response.
     pub(crate) fn of(envelope: &Envelope<'_>) -> Self {
-        let (status, text) = if let Some(error) = envelope.error {
-            let text = Value::parse(error).ok().and_then(|error| error.get("message")?.string());
-            (Outcome::ProtocolError, text)
-        } else if envelope.is_error {
-            (Outcome::ToolError, envelope.result.and_then(first_text))
-        } else {
-            (Outcome::Ok, None)
+        let status = Outcome::of_response(envelope);
+        let text = match status {
+            Outcome::ProtocolError => {
+                envelope.error.and_then(|error| Value::parse(error).ok()?.get("message")?.string())
+            }
+            Outcome::ToolError => envelope.result.and_then(first_text),
+            _ => None,
         };
         let error_message = text.map(|text| cut(text.into_owned()));
         Verdict { status, error_code: envelope.error_code, error_message }
