@@ -215,7 +215,7 @@ pub(super) fn option(text: &[u8], at: usize, keys: &KeyRules) -> Option<SecretMa
 }
 
 /// What a long option takes as its value.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OptionKind {
     Named(&'static str, Strength),
     /// `--key`, `--pat`: only a value that looks random, or a UUID. Many options of these names take a path
@@ -279,7 +279,7 @@ fn argument_start(text: &[u8], at: usize) -> Option<usize> {
 }
 
 /// The range of the argument that begins at `start`, without its quotes.
-fn argument(text: &[u8], start: usize) -> Option<(usize, usize)> {
+pub(super) fn argument(text: &[u8], start: usize) -> Option<(usize, usize)> {
     if let Some(quoted) = quoted_value(text, start) {
         return quoted;
     }

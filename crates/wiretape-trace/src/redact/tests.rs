@@ -183,7 +183,8 @@ fn schemas_progress_tokens_cursors_and_counts_stay() {
         r#"{"inputSchema":{"type":"object","properties":{"token":{"type":"string","description":"your token"},"password":{"type":"string"},"credentials":{"type":"object","properties":{"key":{"type":"string"}}}},"required":["token","password"]}}"#,
         r#"{"$defs":{"secret":{"enum":["a","b"]}},"definitions":{"apiKey":{"$ref":"x"}}}"#,
         r#"{"_meta":{"progressToken":"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghij"}}"#,
-        r#"{"nextCursor":"sk-abcdefghijklmnop1234567890","cursor":"ghp_16C7e42F292c6912E7710c838347Ae178B4a"}"#,
+        r#"{"nextCursor":"eyJrIjoiMTIzNDU2Nzg5MCIsIm4iOiJhYmNkZWZnaGlqa2xtbm9wcXJzdHV2d3h5eiIsImlkIjoxfQ"}"#,
+        r#"{"cursor":"0123456789abcdef0123456789abcdef.0123456789abcdef","pageToken":"EAACEdEose0cBAAAAAAAAAAAAAAAAAA"}"#,
         r#"{"maxTokens":100,"usage":{"input_tokens":5,"tokenCount":7},"tokens":["a"]}"#,
         r#"{"id":12345678901234567890,"a":1.0,"a":1e999,"b":"\u00e9\/"}"#,
     ] {

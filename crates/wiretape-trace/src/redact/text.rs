@@ -79,6 +79,21 @@ pub(super) enum Check {
     Special(special::Form),
 }
 
+impl Hit {
+    /// Whether this is the beginning of a provider's token that Base64 and random text don't contain by chance.
+    pub(super) fn is_distinctive(self) -> bool {
+        match self.check {
+            // These anchors have a mark in them.
+            Check::Tokens => true,
+            Check::Token(index) => {
+                let anchor = FORMATS.all[usize::from(index)].anchor;
+                anchor.len() >= 4 && !views::begins_base64_of_text(anchor)
+            }
+            _ => false,
+        }
+    }
+}
+
 impl Check {
     /// A hit of this check at a single mark.
     pub(super) fn at(self, mark: usize) -> Hit {

@@ -161,6 +161,11 @@ fn is_text_in_base64(characters: &[u8; 4]) -> bool {
     for &character in characters {
         let sextet = SEXTETS[usize::from(character)];
         if sextet > 63 {
+/// Whether the first four characters of a text are the Base64 of text.
+pub(super) fn begins_base64_of_text(text: &[u8]) -> bool {
+    text.first_chunk().is_some_and(is_text_in_base64)
+}
+
             return false;
         }
         bits = bits << 6 | u32::from(sextet);

@@ -562,7 +562,11 @@ impl<'w, 'r> Walk<'w, 'r> {
             self.array.follows = self.what_follows(text, name);
             self.next_element(name);
         }
-        if is_exempt || start == end {
+        if is_exempt {
+            self.look_inside_exempt(text, start, edits);
+            return;
+        }
+        if start == end {
             return;
         }
         if let Some((rule, strength)) = secret {
@@ -711,6 +715,18 @@ impl<'w, 'r> Walk<'w, 'r> {
         let is_exempt = self.context.has(Context::EXEMPT);
         let custom = self.pass.redactor.custom.iter().find(|p| p.is_match(digits)).map(|p| p.name.clone());
         let rule = match secret {
+    /// Scans a string that its name exempts from the rules by name: a cursor, a progress token.
+    fn look_inside_exempt(&mut self, text: Text<'_>, start: usize, edits: &mut Vec<Edit>) {
+        let first = edits.len();
+        let redactor = self.pass.redactor;
+        redactor.find_in_exempt(self.pass, &text.unescaped(), edits);
+        let mut places = Places { raw: text.raw, raw_at: 0, text_at: 0 };
+        for edit in &mut edits[first..] {
+            edit.start = start + places.raw_offset(edit.start);
+            edit.end = start + places.raw_offset(edit.end);
+        }
+    }
+
             _ if is_exempt => return,
             Some((rule, Strength::Strong)) if rule != rules::TOKEN => rule.to_owned(),
             _ => match custom {
