@@ -13,7 +13,7 @@ use crate::http::policy::csp::Csp;
 use crate::http::policy::host_guard::HostGuard;
 use crate::http::policy::login::Login;
 use crate::http::record::body_budget::BodyBudget;
-use crate::http::record::exchange::redact_name;
+use crate::http::record::exchange::{Redaction, redact_name};
 use crate::http::record::traces::{LineCounts, SessionTrace, SessionTraces};
 use crate::http::refusal::Refusal;
 use crate::http::relay::connection::{self, Listener};
@@ -215,9 +215,14 @@ impl Shared {
         *self.drain.borrow()
     }
 
+    /// How to redact what is recorded; `None` if nothing is redacted.
+    pub(crate) fn redaction(&self) -> Option<Redaction<'_>> {
+        self.redactor.as_ref().map(|redactor| Redaction { redactor, memory: &self.memory })
+    }
+
     /// Redacts a name, for the trace and the sinks.
     pub(crate) fn clean_name(&self, name: &str) -> String {
-        redact_name(self.redactor.as_ref(), name).into_owned()
+        redact_name(self.redaction(), name).into_owned()
     }
 
     /// Warns, unless the same text was reported before.
