@@ -39,8 +39,13 @@ impl std::fmt::Debug for RedactionKey {
 pub fn markers(text: &[u8]) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut at = 0;
-    while let Some(next) = memchr::memmem::find(&text[at..], Marker::PREFIX) {
+    // A search for the whole prefix would be prepared for each call, and most texts are short values without a bracket.
+    while let Some(next) = memchr::memchr(b'[', &text[at..]) {
         let start = at + next;
+        at = start + 1;
+        if !text[start..].starts_with(Marker::PREFIX) {
+            continue;
+        }
         at = start + Marker::PREFIX.len();
         if matches!(text.get(at), Some(b']' | b':')) {
             let Some(end) = memchr::memchr(b']', &text[at..]) else { break };

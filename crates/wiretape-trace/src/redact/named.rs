@@ -24,6 +24,7 @@ pub(super) const MAX_VALUE: usize = 8 * 1024;
 const MAX_LEAD: usize = 64;
 
 /// A name before a separator that makes the value after it a secret.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Name {
     start: usize,
     end: usize,
@@ -129,9 +130,17 @@ pub(super) fn name_end(text: &[u8], mark: usize) -> Option<usize> {
     (end > 0 && dotted(text[end - 1])).then_some(end)
 }
 
-/// The secret value after the separator at `mark`.
-pub(super) fn named(text: &[u8], mark: usize, keys: &KeyRules, memo: &mut Memo) -> Option<SecretMatch> {
-    let name = secret_name(text, mark, keys, memo.floor)?;
+/// The secret value after the separator at `mark`, which has this name before it.
+pub(super) fn named(
+    text: &[u8],
+    mark: usize,
+    name: Name,
+    keys: &KeyRules,
+    memo: &mut Memo,
+) -> Option<SecretMatch> {
+    // The scan did not know where the last match would end. Classified again only if that may be part of the name.
+    let is_apart = memo.floor == 0 || name.start >= memo.floor + MAX_NAME;
+    let name = if is_apart { name } else { secret_name(text, mark, keys, memo.floor)? };
     let value = value_start(text, mark)?;
     let Name { start, end, rule, .. } = name;
     // Checked before the value's end is searched for: a range that is not redacted must not be scanned twice.

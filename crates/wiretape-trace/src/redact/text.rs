@@ -53,8 +53,8 @@ pub(super) enum Check {
     Scheme(&'static str),
     AtSign,
     KeyPath,
-    /// A separator with a name before it and a value after it.
-    Named,
+    /// A separator with this name before it and a value after it.
+    Named(named::Name),
     /// A separator with the name of a pair after it: `name: DB_PASSWORD`.
     Pair,
     /// The start of a long option (`--password`).
@@ -316,8 +316,10 @@ impl<'t> LiteralsAhead<'t> {
 #[inline]
 fn separator(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Hit> {
     if let Some(end) = named::name_end(text, mark) {
-        if named::may_be_secret(text, mark, end, keys) && named::secret_name(text, mark, keys, 0).is_some() {
-            return Some(Check::Named.at(mark));
+        if named::may_be_secret(text, mark, end, keys)
+            && let Some(name) = named::secret_name(text, mark, keys, 0)
+        {
+            return Some(Check::Named(name).at(mark));
         }
         if let Some(found) = named::pair_name(text, mark, end, keys) {
             return Some(found);
@@ -624,7 +626,7 @@ pub(super) fn candidate(text: &[u8], keys: &KeyRules) -> Option<Hit> {
                 *has_values.get_or_insert_with(|| may_have_pair_values(text))
                     || short_value(text, hit.at).is_some()
             }
-            Check::Named => !marker::is_quoted(&text[hit.at + 1..]),
+            Check::Named(_) => !marker::is_quoted(&text[hit.at + 1..]),
             _ => true,
         };
         if may_be_secret {
@@ -810,7 +812,7 @@ pub(super) fn check(text: &[u8], hit: Hit, keys: &KeyRules, memo: &mut Memo) -> 
         Check::Scheme(rule) => scheme(text, hit, rule),
         Check::AtSign => special::at_sign(text, hit.at, memo),
         Check::KeyPath => key_path(text, hit, memo),
-        Check::Named => named::named(text, hit.at, keys, memo),
+        Check::Named(name) => named::named(text, hit.at, name, keys, memo),
         Check::Pair => named::pair(text, hit.at, keys),
         Check::Option => command_line::option(text, hit.at, keys),
         Check::Flag => command_line::flag(text, hit.at, memo),
@@ -841,7 +843,7 @@ pub(super) fn check(text: &[u8], hit: Hit, keys: &KeyRules, memo: &mut Memo) -> 
     found.filter(|found| {
         let secret = &text[found.start..found.end.max(found.start)];
         let is_redacted = match hit.check {
-            Check::Named => marker::is_redacted_already(secret),
+            Check::Named(_) => marker::is_redacted_already(secret),
             _ => marker::is_in(secret),
         };
         !secret.is_empty() && found.end >= memo.floor && !is_redacted
