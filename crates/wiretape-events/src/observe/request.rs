@@ -159,12 +159,12 @@ impl Observed {
         }
     }
 
-    /// The requests that this exchange cancels: their ids, and the outcome this gives them.
-    pub(super) fn cancels(&self) -> impl Iterator<Item = (String, Outcome)> {
+    /// The requests that this exchange cancels: their ids, by value, and the outcome this gives them.
+    pub(super) fn cancels(&self) -> impl Iterator<Item = (Id<'static>, Outcome)> {
         let calls = self.calls.iter().filter(|call| &*call.method == method::CANCELLED);
         calls.filter_map(|call| {
             let (id, reason) = cancellation(Envelope::scan(&call.message).params?)?;
-            Some((id.text().to_owned(), Outcome::of_cancellation(reason.as_deref())))
+            Some((id.by_value().into_owned(), Outcome::of_cancellation(reason.as_deref())))
         })
     }
 
@@ -404,7 +404,9 @@ impl Call {
         if self.kind != MessageKind::Request {
             return None;
         }
-        let at = answers.iter().position(|answer| answer.id == self.id)?;
+        let id = self.id.as_ref()?;
+        let is_mine = |answer: &UnmatchedAnswer| answer.id.as_ref().is_some_and(|answer| answer.is_same(id));
+        let at = answers.iter().position(is_mine)?;
         Some(answers.swap_remove(at).answer)
     }
 
