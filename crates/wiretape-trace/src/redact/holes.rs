@@ -50,6 +50,8 @@ fn a_private_key_over_several_lines_does_not_reach_the_trace() {
         lines("password=\"one\ntwo\nthree\" x\nok"),
         "password=\"<password>\n<password>\n<password>\" x\nok"
     );
+    let logged = format!("-----BEGIN {label}-----\nusing {} QUJDREVG\nok", github());
+    assert_eq!(lines(&logged), "<pem>\nusing <github> <pem>\n<pem>");
     // A block whose end was lost ends where something else begins.
     let lost = format!("-----BEGIN {label}-----\nQUJD\n{{\"level\":\"info\"}}\nplain words");
     assert_eq!(lines(&lost), "<pem>\n<pem>\n{\"level\":\"info\"}\nplain words");

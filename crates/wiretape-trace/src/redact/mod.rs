@@ -280,6 +280,8 @@ impl Redactor {
         let continued = state.continued(line).filter(|continued| self.is_on(continued.rule));
         let mut rest = 0;
         if let Some(part) = &continued {
+            // What precedes it, a logger's timestamp usually, is no part of the block.
+            self.find_in_document(&mut pass, &line[..part.start], &mut edits);
             let replacement = pass.replacement(part.rule, &line[part.start..part.end]);
             edits.push(Edit { start: part.start, end: part.end, replacement });
             rest = part.end;
