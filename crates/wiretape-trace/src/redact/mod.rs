@@ -578,6 +578,7 @@ impl Redactor {
         memo.is_encoded = memchr::memchr(views::ESCAPE, text).is_some();
         while let Some(hit) = hits.next() {
             let found = text::check(text, hit, &self.keys, &mut memo);
+            hits.skip_dead_end(memo.dead_end);
             if let Some(found) = found.filter(|found| self.is_on(found.rule)) {
                 let end = self.push_edit(pass, text, found, first, edits);
                 memo.floor = end;
