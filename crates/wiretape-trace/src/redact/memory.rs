@@ -123,6 +123,7 @@ pub(super) fn parts(rule: &str, secret: &[u8], learned: &mut Vec<Vec<u8>>) {
         | rules::SECRET
         | rules::TOKEN
         | rules::API_KEY
+        | rules::PRIVATE_KEY
         | rules::COMMAND_LINE
         | rules::SQL
         | rules::QUERY
@@ -404,6 +405,13 @@ fn percent_encoded(text: &[u8], lower: bool) -> Vec<u8> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn the_value_of_a_private_key_is_remembered_like_any_other() {
+        let mut learned = Vec::new();
+        parts(rules::PRIVATE_KEY, b"MOSHCZhJod4XaU9tCSQd", &mut learned);
+        assert_eq!(learned, [b"MOSHCZhJod4XaU9tCSQd"]);
+    }
 
     #[test]
     fn a_secret_is_found_at_any_place_and_in_any_form() {
