@@ -215,10 +215,10 @@ impl Format {
 }
 
 /// How much longer than its least length an example is, at most.
-#[cfg(test)]
+#[cfg(any(test, feature = "corpus"))]
 const MAX_EXTRA: usize = 24;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "corpus"))]
 impl Format {
     /// A token of this format, made of random numbers below the argument. Its length varies as far as the pattern allows, and
     /// so do its characters: real tokens have hyphens and underscores where their alphabet does.

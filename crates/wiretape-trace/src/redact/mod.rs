@@ -713,8 +713,8 @@ fn apply<'a>(input: &'a [u8], edits: &[Edit]) -> Cow<'a, [u8]> {
     Cow::Owned(out)
 }
 
-#[cfg(test)]
-mod corpus;
+#[cfg(any(test, feature = "corpus"))]
+pub mod corpus;
 #[cfg(test)]
 mod holes;
 #[cfg(test)]
