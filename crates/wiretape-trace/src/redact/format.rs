@@ -229,8 +229,9 @@ impl Format {
                 Part::Text(text) => token.extend_from_slice(text),
                 Part::Run { class, min, max } => {
                     let is_allowed = |byte: &u8| CLASSES[usize::from(*byte)] & class != 0;
-                    let letters: Vec<u8> =
-                        (b'0'..=b'z').filter(|byte| byte.is_ascii_alphanumeric() && is_allowed(byte)).collect();
+                    let letters: Vec<u8> = (b'0'..=b'z')
+                        .filter(|byte| byte.is_ascii_alphanumeric() && is_allowed(byte))
+                        .collect();
                     let joints: Vec<u8> = b"_-".iter().copied().filter(is_allowed).collect();
                     let length = min + below((max - min).min(MAX_EXTRA) + 1);
                     for at in 0..length {

@@ -31,7 +31,6 @@ pub struct SecretMemory {
     generation: AtomicU64,
 }
 
-
 impl SecretMemory {
     /// Remembers a value, unless it is too short or a common word.
     pub fn learn(&self, secret: &[u8]) {
@@ -438,7 +437,10 @@ mod tests {
             let known = memory.known().unwrap();
             assert!(known.is_in(secret(n).as_bytes()));
             assert_eq!(known.is_in(secret(n.saturating_sub(MAX_SECRETS)).as_bytes()), n < MAX_SECRETS, "{n}");
-            assert!(known.beginnings.beginnings.len() <= 2 * MAX_SECRETS * written_forms(secret(n).as_bytes()).len());
+            assert!(
+                known.beginnings.beginnings.len()
+                    <= 2 * MAX_SECRETS * written_forms(secret(n).as_bytes()).len()
+            );
         }
     }
 

@@ -476,7 +476,8 @@ impl Redactor {
         let mut hits = Hits::new(text, &self.keys, Some(&self.literals));
         let mut memo = Memo::default();
         while let Some(hit) = hits.next() {
-            let found = if hit.is_distinctive() { text::check(text, hit, &self.keys, &mut memo) } else { None };
+            let found =
+                if hit.is_distinctive() { text::check(text, hit, &self.keys, &mut memo) } else { None };
             if let Some(found) = found.filter(|found| self.is_on(found.rule)) {
                 memo.floor = self.push_edit(pass, text, found, first, edits);
                 hits.skip_to(memo.floor);

@@ -394,7 +394,8 @@ fn may_state_value(text: &[u8]) -> bool {
     let start = named::stated_verb(text).map_or(0, <[u8]>::len);
     let value = &text[start..text.len().min(start + named::MAX_VALUE)];
     let value = &value[..memchr::memchr(b' ', value).unwrap_or(value.len())];
-    let is_redacted = || value.starts_with(marker::Marker::PREFIX_COLON) && marker::is_redacted_already(value);
+    let is_redacted =
+        || value.starts_with(marker::Marker::PREFIX_COLON) && marker::is_redacted_already(value);
     has_digit(value) && !is_redacted()
 }
 
@@ -439,7 +440,17 @@ impl<'t> Marks<'t> {
     const NEAR: usize = 24;
 
     fn new(text: &'t [u8]) -> Self {
-        Marks { text, at: 0, joint: 0, separator: 0, rare: 0, bracket: 0, after_at_sign: 0, dead_end: (0, 0), has_escape: false }
+        Marks {
+            text,
+            at: 0,
+            joint: 0,
+            separator: 0,
+            rare: 0,
+            bracket: 0,
+            after_at_sign: 0,
+            dead_end: (0, 0),
+            has_escape: false,
+        }
     }
 
     /// Continues at `at`; never moves backwards.
