@@ -25,6 +25,7 @@ mod proxy;
 mod recordings;
 mod silence;
 mod sinks;
+mod smuggling;
 mod streams;
 mod trace;
 mod wire;
