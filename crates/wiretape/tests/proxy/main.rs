@@ -12,6 +12,7 @@ mod dashboard;
 mod disconnects;
 mod draining;
 mod events;
+mod floods;
 mod forward;
 mod heads;
 mod hosts;
