@@ -58,9 +58,14 @@ pub fn markers(text: &[u8]) -> Vec<Range<usize>> {
 
 /// Whether a text contains a marker, ours or another program's.
 pub fn is_redacted(text: &[u8]) -> bool {
+    has_prefix(text) && !markers(text).is_empty()
+}
+
+/// Whether a text contains the beginning of a marker.
+pub(super) fn has_prefix(text: &[u8]) -> bool {
     // Cached, because building the searcher takes longer than scanning a text of the usual length.
     static PREFIX: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(Marker::PREFIX));
-    PREFIX.find(text).is_some() && !markers(text).is_empty()
+    PREFIX.find(text).is_some()
 }
 
 pub(super) struct Marker(Hmac<Sha256>);

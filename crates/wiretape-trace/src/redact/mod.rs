@@ -197,7 +197,9 @@ impl Redactor {
         // the member that names it.
         for _ in 0..MAX_REPETITIONS {
             let mut again = Pass::new(self, memory);
-            if matches!(clean, Cow::Borrowed(_)) || self.is_clean(&clean)? && !again.is_repeated_in(&clean) {
+            let is_settled = matches!(clean, Cow::Borrowed(_))
+                || self.custom.is_empty() && walk::is_settled(self, &clean)? && !again.is_repeated_in(&clean);
+            if is_settled {
                 break;
             }
             let edits = walk::edits(&mut again, &clean)?;

@@ -213,6 +213,15 @@ pub(super) fn is_clean(redactor: &Redactor, json: &[u8]) -> Result<bool, SyntaxE
     })
 }
 
+/// Whether redacting a value again that was just redacted would change nothing. Only strings with a marker are looked at:
+/// the others are as the walk has left them.
+pub(super) fn is_settled(redactor: &Redactor, json: &[u8]) -> Result<bool, SyntaxError> {
+    is_clean_by(redactor, json, |text| {
+        !marker::has_prefix(text.raw)
+            || !redactor.literals.is_in(text.raw) && !text::is_suspicious(text, &redactor.keys)
+    })
+}
+
 /// [`is_clean`] with `look` as the test for strings.
 #[inline]
 fn is_clean_by<'j>(
