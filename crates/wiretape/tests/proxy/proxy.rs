@@ -2,6 +2,7 @@
 
 use crate::trace::Trace;
 use crate::wire::{LIMIT, Peer, Upstream};
+use parking_lot::Mutex;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -18,7 +19,8 @@ pub(crate) const SIGTERM: i32 = 15;
 /// A proxy, with its own place for data.
 pub(crate) struct Proxy {
     home: tempfile::TempDir,
-    child: Child,
+    /// In a mutex, so that a test that only has a reference to the proxy can say whether it is still running.
+    child: Mutex<Child>,
     address: SocketAddr,
     admin: Option<SocketAddr>,
 }
@@ -83,11 +85,11 @@ impl Proxy {
         });
         let address = told("listening on http://").unwrap();
         let admin = told("status at http://");
-        Proxy { home, child, address, admin }
+        Proxy { home, child: Mutex::new(child), address, admin }
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.child.lock().id()
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -99,9 +101,14 @@ impl Proxy {
         self.admin.expect("started with --admin")
     }
 
-    /// A client.
+    /// A client. If the connection is refused, the failure says whether the proxy is still running, and what it printed.
     pub(crate) fn connect(&self) -> Peer {
-        Peer::connect(self.address)
+        Peer::try_connect(self.address).unwrap_or_else(|error| {
+            // The sockets of a process that ends are closed before it can be waited for.
+            std::thread::sleep(Duration::from_millis(500));
+            let status = self.child.lock().try_wait();
+            panic!("can't connect to {}: {error}; the proxy: {status:?}; {}", self.address, self.stderr())
+        })
     }
 
     /// What the admin's port answers: status and JSON.
@@ -144,7 +151,7 @@ impl Proxy {
     pub(crate) fn wait(mut self) -> Stopped {
         let start = Instant::now();
         let status = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
+            if let Some(status) = self.child.lock().try_wait().unwrap() {
                 break status;
             }
             assert!(start.elapsed() < LIMIT, "it doesn't end: {}", self.stderr());
@@ -167,8 +174,8 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         // Both fail only if it has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.child.get_mut().kill();
+        let _ = self.child.get_mut().wait();
     }
 }
 

@@ -95,7 +95,11 @@ impl Peer {
     }
 
     pub(crate) fn connect(address: SocketAddr) -> Self {
-        Self::new(TcpStream::connect(address).unwrap())
+        Self::try_connect(address).unwrap()
+    }
+
+    pub(crate) fn try_connect(address: SocketAddr) -> io::Result<Self> {
+        TcpStream::connect(address).map(Self::new)
     }
 
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
