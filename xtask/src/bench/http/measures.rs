@@ -24,7 +24,7 @@ const MEMORY: f64 = 40_000_000.0;
 const STREAMS: usize = 1000;
 const STREAMS_MEMORY: f64 = 60_000_000.0;
 /// The subjects of the streams: nginx would need another configuration for that many.
-const STREAMING: [Subject; 3] = [Subject::Blind, Subject::Floor, Subject::Proxy];
+const STREAMING: [Subject; 4] = [Subject::Blind, Subject::Floor, Subject::Paired, Subject::Proxy];
 /// The growth that still counts as none, in bytes: peaks are counted in pages, and an allocator may reserve more at
 /// any time.
 const GROWTH: f64 = 1_000_000.0;
@@ -181,7 +181,7 @@ impl Busy {
     fn latency_row(&self, rig: &Rig) -> Row {
         // Differences, so that the latency of the server itself doesn't hide the proxy's.
         let ratio =
-            self.latencies.median_of(|[direct, _, floor, _, proxy]| (proxy - direct) / (floor - direct));
+            self.latencies.median_of(|[direct, _, floor, .., proxy]| (proxy - direct) / (floor - direct));
         // One connection waits for every wake-up in turn, which is random by more than that.
         let most = if self.connections == 1 { 2.0 } else { 1.5 };
         Row {

@@ -1,5 +1,6 @@
 //! The overhead of `wiretape proxy`, against the same server without it (direct), behind the simplest possible proxy
-//! (the floor, `wt-http-relay`), behind a well-known one (nginx), and behind a relay that copies bytes (`wt-tcp-relay`).
+//! (the floor, `wt-http-relay`), behind a well-known one (nginx), behind a relay that copies bytes (`wt-tcp-relay`), and
+//! behind one that does so per HTTP message on paired connections (`wt-paired-relay`).
 //!
 //! | module | holds |
 //! |---|---|
@@ -26,7 +27,7 @@ pub(super) fn measure(programs: &Programs, effort: Effort) -> Result<Report> {
     Ok(Report {
         section: "HTTP",
         rounds: plan.rounds,
-        subjects: &["direct", "TCP relay", "floor", "nginx", "wiretape"],
+        subjects: &["direct", "TCP relay", "floor", "paired", "nginx", "wiretape"],
         rows,
     })
 }

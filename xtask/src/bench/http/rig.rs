@@ -1,5 +1,5 @@
 //! The subjects, and how each is started: the same server and the same load every time, with nothing, a blind relay,
-//! the floor, nginx or the proxy between them.
+//! the floor, the paired relay, nginx or the proxy between them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,6 +33,8 @@ pub(in crate::bench) enum Subject {
     Blind,
     /// The minimal relay, `wt-http-relay`.
     Floor,
+    /// `wt-paired-relay`, which pairs connections and forwards the bytes of HTTP/1.1 as they are.
+    Paired,
     /// nginx as a reverse proxy.
     Nginx,
     /// `wiretape proxy`, with its traces.
@@ -45,8 +47,8 @@ pub(in crate::bench) enum Subject {
 
 impl Subject {
     /// The subjects of the HTTP table, in the order of its columns.
-    pub(in crate::bench) const ALL: [Self; 5] =
-        [Self::Direct, Self::Blind, Self::Floor, Self::Nginx, Self::Proxy];
+    pub(in crate::bench) const ALL: [Self; 6] =
+        [Self::Direct, Self::Blind, Self::Floor, Self::Paired, Self::Nginx, Self::Proxy];
 
     /// Its column in the HTTP table.
     pub(in crate::bench) fn column(self) -> usize {
@@ -70,6 +72,7 @@ pub(in crate::bench) struct Rig {
     load: PathBuf,
     blind: PathBuf,
     floor: PathBuf,
+    paired: PathBuf,
     proxy: PathBuf,
     /// Whether nginx is installed.
     pub(in crate::bench) nginx: bool,
@@ -93,6 +96,7 @@ impl Rig {
             load: programs.testkit("wt-http-load"),
             blind: programs.testkit("wt-tcp-relay"),
             floor: programs.testkit("wt-http-relay"),
+            paired: programs.testkit("wt-paired-relay"),
             proxy: programs.subject(),
             nginx: nginx.is_ok(),
             processors: two_processors()?,
@@ -157,6 +161,7 @@ impl Rig {
             Subject::Nginx => return nginx::start(upstream.address(), directory, LIMIT),
             Subject::Blind => &self.blind,
             Subject::Floor => &self.floor,
+            Subject::Paired => &self.paired,
             Subject::Proxy | Subject::Silent | Subject::Full => &self.proxy,
         };
         let mut command = Command::new(program);

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use wiretape_testkit::peer::Peer;
@@ -96,11 +96,15 @@ impl Started {
 
     /// Ends it as a client does, and returns the number of lines with `marker` in its trace.
     pub(super) fn finish(self, marker: &str) -> Result<usize> {
-        let (status, _) = self.peer.finish()?;
-        if !status.success() {
-            return Err(Failure::new(format!("{:?} ended with {status}", self.subject)));
-        }
+        end(self.subject, self.peer)?;
         lines_in_trace(self.subject, self.directory.path(), marker)
+    }
+
+    /// Ends it as a client does, and returns how long that took.
+    pub(super) fn time_to_exit(self) -> Result<Duration> {
+        let start = Instant::now();
+        end(self.subject, self.peer)?;
+        Ok(start.elapsed())
     }
 
     /// Kills it with SIGKILL, and returns the number of lines with `marker` in its trace.
@@ -108,6 +112,11 @@ impl Started {
         self.peer.kill()?;
         lines_in_trace(self.subject, self.directory.path(), marker)
     }
+}
+
+fn end(subject: Subject, peer: Peer) -> Result {
+    let (status, _) = peer.finish()?;
+    if status.success() { Ok(()) } else { Err(Failure::new(format!("{subject:?} ended with {status}"))) }
 }
 
 fn lines_in_trace(subject: Subject, directory: &Path, marker: &str) -> Result<usize> {
