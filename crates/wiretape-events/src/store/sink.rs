@@ -108,8 +108,10 @@ fn call(event: &RequestEvent, kind: Kind, method: Arc<str>, tool: Option<Arc<str
         status: event.status,
         latency_us: Some(event.call_us),
         exchange_us: Some(event.latency_us),
-        upstream_us: Some(event.upstream_us),
-        first_byte_us: event.first_byte_us,
+        // Both are measured from the request's head to the end of the stream, the call from its message to its answer:
+        // a part is never longer than the whole.
+        upstream_us: Some(event.upstream_us.min(event.call_us)),
+        first_byte_us: event.first_byte_us.map(|us| us.min(event.call_us)),
         request_bytes: event.request_bytes,
         response_bytes: event.response_bytes,
         http_status: event.response.as_ref().map(http_status),
