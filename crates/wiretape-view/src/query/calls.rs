@@ -1,7 +1,7 @@
 //! Rows of the page's list of calls, read from the index and the trace.
 
-use super::Set;
 use super::select::{Row, Rows};
+use super::{Set, detail};
 use crate::api::types::{CallPage, CallRow, Dir};
 use crate::index::Index;
 use crate::trace::OpenTrace;
@@ -34,11 +34,17 @@ fn of_row(set: &Set, row: Row) -> io::Result<Option<CallRow>> {
 pub(crate) fn call_row(trace: &OpenTrace, at: u32, number: u64) -> io::Result<Option<CallRow>> {
     let Some(mut row) = bare_row(trace, at, number) else { return Ok(None) };
     // Only the beginning: a summary needs a few hundred characters, and a request may have megabytes.
-    if let Some((line, _)) = trace.line(row.line, GLANCE)? {
+    if let Some((line, length)) = trace.line(row.line, GLANCE)? {
         let nth = nth_in_line(&trace.index(), number);
         if let Some((raw, envelope)) = request_in(&line, nth) {
             row.id = envelope.id.as_ref().map(Id::text).map(str::to_owned);
             row.about = glance::describe(raw, &envelope, &row.method, ABOUT);
+        }
+        // The TypeScript and Python SDKs write `id` after `params`, so it may be past the part that was read.
+        let is_cut = (line.len() as u64) < length;
+        if is_cut && row.id.is_none() {
+            let request = detail::request(trace, number)?;
+            row.id = request.and_then(|request| id_of(request.bytes()));
         }
     }
     Ok(Some(row))
@@ -110,8 +116,13 @@ pub(crate) fn payload_where<'a>(
     scanned.filter(|(_, envelope)| is_meant(envelope)).nth(nth)
 }
 
+/// The text of a payload's id.
+pub(crate) fn id_of(raw: &[u8]) -> Option<String> {
+    Envelope::scan(raw).id.as_ref().map(Id::text).map(str::to_owned)
+}
+
 /// The payload of a truncated line.
-fn cut_payload(line: &[u8]) -> Option<&[u8]> {
+pub(crate) fn cut_payload(line: &[u8]) -> Option<&[u8]> {
     const RAW: &[u8] = b"\"raw\":";
     let at = line.windows(RAW.len()).position(|window| window == RAW)?;
     Some(&line[at + RAW.len()..])

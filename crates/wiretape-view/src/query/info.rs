@@ -2,8 +2,10 @@
 
 use super::{Set, detail};
 use crate::api::types::{Change, ServerFailure, TraceChange, TraceInfo, TraceSet};
+use crate::index::entry::CallEntry;
 use crate::trace::OpenTrace;
 use std::io;
+use wiretape_analyze::call::Outcome;
 use wiretape_library::TraceState;
 use wiretape_trace::message::Envelope;
 use wiretape_trace::protocol::{Peer, handshake_version, method, request_version};
@@ -102,7 +104,8 @@ impl Introduction {
     }
 }
 
-/// The names of client and server in the first call of a session that has them.
+/// The names of client and server, from the handshake of a session: the first one that succeeded, or else the first. A client
+/// may try `server/discover`, fail, and fall back to `initialize`.
 pub(crate) fn introduction(
     trace: &OpenTrace,
     is_meant: impl Fn(Option<&str>) -> bool,
@@ -110,13 +113,16 @@ pub(crate) fn introduction(
     let call = {
         // In a block, so that the index is not locked while lines are read.
         let index = trace.index();
-        let mut calls = index.all_calls().take(SEARCHED);
+        let calls =
+            || index.all_calls().take(SEARCHED).filter(|(_, call)| is_meant(index.names.get(call.session)));
         // A handshake names both sides. Without one, the first call may name the client in its `_meta`.
-        let introduces = |method: Option<&str>| matches!(method, Some(method::INITIALIZE | method::DISCOVER));
-        let of_session = |call: &crate::index::entry::CallEntry| is_meant(index.names.get(call.session));
-        calls
-            .find(|(_, call)| introduces(index.names.get(call.method)) && of_session(call))
-            .or_else(|| index.all_calls().take(SEARCHED).find(|(_, call)| of_session(call)))
+        let introduces = |call: &CallEntry| {
+            matches!(index.names.get(call.method), Some(method::INITIALIZE | method::DISCOVER))
+        };
+        calls()
+            .find(|(_, call)| introduces(call) && call.outcome == Outcome::Ok)
+            .or_else(|| calls().find(|(_, call)| introduces(call)))
+            .or_else(|| calls().next())
             .map(|(number, call)| (number, call.response_line()))
     };
     let mut introduction = Introduction::default();

@@ -1,14 +1,14 @@
 //! The lines of traces, as short descriptions and raw.
 
-use super::calls::{ABOUT, payload_where};
+use super::calls::{ABOUT, cut_payload, id_of, payload_where};
 use super::select::{Row, Rows};
 use super::{Set, text_of};
-use crate::api::types::{MessagePage, MessageRow, RawLine, RawPage};
+use crate::api::types::{LineKind, MessagePage, MessageRow, RawLine, RawPage};
 use crate::trace::OpenTrace;
 use std::io;
 use wiretape_analyze::glance::{self, printable};
 use wiretape_trace::format::{Record, parse_line};
-use wiretape_trace::message::{Envelope, Id, payloads};
+use wiretape_trace::message::payloads;
 
 /// The number of bytes of a line that are read for its description.
 const GLANCE: u64 = 64 * 1024;
@@ -33,6 +33,7 @@ fn of_row(set: &Set, row: Row) -> io::Result<Option<MessageRow>> {
 pub(crate) fn message_row(trace: &OpenTrace, at: u32, number: u64) -> io::Result<Option<MessageRow>> {
     let Some((bytes, length)) = trace.line(number, GLANCE)? else { return Ok(None) };
     let is_cut = (bytes.len() as u64) < length;
+    let cut_id = if is_cut { id_of_cut(trace, number, &bytes)? } else { None };
     // Locked after the file was read: reading under the lock would hold up the indexer.
     let index = trace.index();
     let Some(entry) = index.line(number) else { return Ok(None) };
@@ -51,7 +52,7 @@ pub(crate) fn message_row(trace: &OpenTrace, at: u32, number: u64) -> io::Result
         at_us: entry.at_us,
         direction: entry.dir(),
         kind: entry.kind(),
-        id: raw.and_then(|raw| Envelope::scan(raw).id.as_ref().map(Id::text).map(str::to_owned)),
+        id: raw.and_then(id_of).or(cut_id),
         tool: call.and_then(|call| name(call.tool)),
         call: (entry.call != 0).then_some(u64::from(entry.call)),
         status: call.filter(|_| is_answer).map(|call| call.outcome.name().to_owned()),
@@ -60,6 +61,22 @@ pub(crate) fn message_row(trace: &OpenTrace, at: u32, number: u64) -> io::Result
         about: if is_cut { about_cut(&bytes) } else { about(&record, &bytes, method.as_deref()) },
         method,
     }))
+}
+
+/// The id of the message on a line of which only `bytes` were read.
+fn id_of_cut(trace: &OpenTrace, number: u64, bytes: &[u8]) -> io::Result<Option<String>> {
+    let kind = trace.index().line(number).map(|line| line.kind());
+    // No other kind has an id, and reading 100 MB to find none is slow.
+    if !matches!(kind, Some(LineKind::Request | LineKind::Response)) {
+        return Ok(None);
+    }
+    if let Some(id) = cut_payload(bytes).and_then(id_of) {
+        return Ok(Some(id));
+    }
+    // The TypeScript and Python SDKs write `id` last.
+    let Some((line, _)) = trace.line(number, u64::MAX)? else { return Ok(None) };
+    let Record::Message(message) = parse_line(&line) else { return Ok(None) };
+    Ok(id_of(message.raw))
 }
 
 /// The short description of a line.

@@ -332,6 +332,70 @@ fn a_session_starts_with_its_initialize() {
     assert_eq!(sessions[0].server.as_deref(), Some("v"));
 }
 
+/// The Python SDK asks for `server/discover` first and falls back to `initialize`.
+#[test]
+fn a_trace_is_introduced_by_the_first_handshake_that_succeeded() {
+    let discover = r#"{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c"}}}}"#;
+    let initialize = r#"{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"c"}}}"#;
+    let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}"#;
+    let result =
+        r#"{"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-06-18","serverInfo":{"name":"v"}}}"#;
+    let http = |us: u64, raw: &str| format!(r#"{{"dir":"in","us":{us},"http":{{"x":{us}}},"raw":{raw}}}"#);
+    let http_error = r#"{"type":"http","us":2,"http":{"x":1,"res":{"status":400}}}"#;
+    let fell_back = [
+        message("in", 1, discover),
+        message("out", 2, error),
+        message("in", 3, initialize),
+        message("out", 4, result),
+    ];
+    let fell_back_over_http = [
+        http(1, discover),
+        http_error.to_owned(),
+        http(3, initialize),
+        format!(r#"{{"dir":"out","us":4,"http":{{"x":3}},"raw":{result}}}"#),
+    ];
+    let check = |lines: &[String], expected: (Option<&str>, Option<&str>, Option<&str>)| {
+        let lines: Vec<&str> = std::iter::once(META).chain(lines.iter().map(String::as_str)).collect();
+        let (trace, _file) = trace_of(&lines);
+        let set = Set { traces: vec![trace] };
+        let info = &info::set_info(&set).unwrap().traces[0];
+        let found = (info.client.as_deref(), info.server.as_deref(), info.revision.as_deref());
+        assert_eq!(found, expected, "{lines:?}");
+        let session = &super::sessions::sessions(&set).unwrap()[0];
+        let found = (session.client.as_deref(), session.server.as_deref(), session.revision.as_deref());
+        assert_eq!(found, expected, "{lines:?}");
+    };
+    check(&fell_back, (Some("c"), Some("v"), Some("2025-06-18")));
+    check(&fell_back_over_http, (Some("c"), Some("v"), Some("2025-06-18")));
+    // None succeeded: the requested revision of the first.
+    check(&fell_back[..2], (Some("c"), None, Some("2026-07-28")));
+    check(&fell_back[..3], (Some("c"), None, Some("2026-07-28")));
+    check(&fell_back_over_http[..2], (Some("c"), None, Some("2026-07-28")));
+}
+
+/// Only the first 64 kB of a line are read for its row; the TypeScript and Python SDKs write `id` after `params` and `result`.
+#[test]
+fn a_large_message_has_its_id_wherever_it_is_written() {
+    let text = "x".repeat(340_000);
+    let params =
+        format!(r#""method":"tools/call","params":{{"name":"t","arguments":{{"id":9,"text":"{text}"}}}}"#);
+    let lines = [
+        message("in", 1, &format!(r#"{{{params},"jsonrpc":"2.0","id":1}}"#)),
+        message("out", 2, &format!(r#"{{"result":{{"text":"{text}"}},"jsonrpc":"2.0","id":1}}"#)),
+        message("in", 3, &format!(r#"{{"jsonrpc":"2.0","id":"b",{params}}}"#)),
+        message("in", 4, &format!(r#"[{{{params},"id":3}},{{{params},"id":4}}]"#)),
+        message("in", 5, &format!(r#"{{"method":"notifications/x","params":{{"text":"{text}"}}}}"#)),
+    ];
+    let (trace, _file) = trace_of(&[META, &lines[0], &lines[1], &lines[2], &lines[3], &lines[4]]);
+    let set = Set { traces: vec![trace] };
+    let ids: Vec<_> = rows(&set, "", "").into_iter().map(|row| row.id.unwrap()).collect();
+    assert_eq!(ids, ["1", "b", "3", "4"]);
+    let all = Selections::default().lines(&set, &filter("")).unwrap();
+    let messages = lines::page(&set, &all, 0, u64::MAX).unwrap().rows;
+    let ids: Vec<_> = messages.iter().map(|row| row.id.as_deref()).collect();
+    assert_eq!(ids, [None, Some("1"), Some("1"), Some("b"), None, None]);
+}
+
 #[test]
 fn several_traces_are_merged_by_time() {
     let first = message("in", 1_000, r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#);
