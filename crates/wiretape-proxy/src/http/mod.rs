@@ -13,7 +13,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `options` | listeners, upstreams, limits |
+//! | `options` | listeners, upstreams, limits; rules and credentials |
 //! | `target`, `network` | servers, and which networks one may be in |
 //! | `headers` | hop-by-hop headers, and lookups in the others |
 //! | `decode` | gzip, deflate, br and zstd, for recording and rewriting |
@@ -34,13 +34,11 @@ pub(crate) mod relay;
 mod serve;
 pub(crate) mod target;
 
+pub use options::csp;
 pub use options::{
-    AdminOptions, ForwardOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite, PrivateTargets,
-    ProxyOptions, ReverseOptions, Route,
+    AdminOptions, Credentials, CredentialsError, Draining, ForwardOptions, HostHeader, Limits,
+    ListenerOptions, OAuthRewrite, PrivateTargets, ProxyOptions, ReverseOptions, Route,
 };
-pub use policy::csp;
-pub use policy::{Credentials, CredentialsError};
-pub use serve::draining::Draining;
 pub(crate) use serve::server::Signals;
 pub use serve::server::{BoundListener, ProxyError, ProxyOutcome, run};
 pub use target::{Scheme, UpstreamUrl, UrlError};

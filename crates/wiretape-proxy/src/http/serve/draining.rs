@@ -18,15 +18,6 @@ use wiretape_trace::value::Value;
 /// The limit of remembered requests. The streams of further ones end at once.
 const MAX_AWAITED: usize = 4096;
 
-/// What the proxy still waits for while it stops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Draining {
-    /// The number of requests without a response.
-    pub requests: usize,
-    /// The number of client connections, including those of the requests.
-    pub connections: usize,
-}
-
 /// The kind of messages that a stream carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamKind {

@@ -5,9 +5,9 @@
 //! exchange, which is a queue in memory on one thread and a system call between two (design note 0005).
 
 use super::admin::Admin;
-use super::draining::{AwaitedAnswers, Draining};
+use super::draining::AwaitedAnswers;
 use crate::http::options::{
-    AdminOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyOptions, Route,
+    AdminOptions, Draining, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyOptions, Route,
 };
 use crate::http::policy::csp::Csp;
 use crate::http::policy::host_guard::HostGuard;

@@ -3,10 +3,10 @@
 use super::events::EventRewrite;
 use super::policy;
 use super::report::ReportEndpoint;
-use super::rule::{EffectiveRule, Reporting, Rule};
 use super::widget::{self, ResourceRequests};
 use crate::http::decode::Decoder;
 use crate::http::headers;
+use crate::http::options::csp::{EffectiveRule, Reporting, Rule};
 use crate::http::record::exchange::Exchange;
 use crate::http::refusal::Refusal;
 use crate::http::relay::body::{BodyError, ProxyBody};

@@ -1,7 +1,7 @@
 //! The policies of widgets (MCP Apps): lists of origins in the metadata of resources, from which a host builds its own header.
 //! Only these lists are changed, and only in resources that have such metadata; everything else is kept byte for byte.
 
-use super::rule::{EffectiveRule, Mode, Rule};
+use crate::http::options::csp::{EffectiveRule, Mode, Rule};
 use wiretape_trace::splice::Edit;
 use wiretape_trace::value::Value;
 
@@ -224,8 +224,8 @@ fn array(origins: &[&str]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rule::tests::rule;
     use super::*;
+    use crate::http::options::csp::tests::rule;
     use proptest::prelude::*;
     use wiretape_trace::splice::splice;
 
