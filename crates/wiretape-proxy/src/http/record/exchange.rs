@@ -10,12 +10,12 @@
 //! it is held for single assignments, never during redaction or a write.
 
 use super::heads::StartLine;
+use super::streams::{SessionKey, StreamKind};
 use super::traces::SessionTrace;
 use crate::http::headers;
 use crate::http::policy::csp::Csp;
 use crate::http::refusal::{Concerns, Refusal};
 use crate::http::relay::connection::ClientConnection;
-use crate::http::serve::draining::{SessionKey, StreamKind};
 use crate::http::serve::server::Shared;
 use crate::http::target::Target;
 use crate::journal::Observation;

@@ -3,5 +3,6 @@
 pub(crate) mod body_budget;
 pub(crate) mod exchange;
 pub(crate) mod heads;
+pub(crate) mod streams;
 pub(crate) mod tap;
 pub(crate) mod traces;

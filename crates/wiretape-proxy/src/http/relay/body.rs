@@ -7,10 +7,10 @@
 
 use super::handle;
 use super::rewrite::Rewrite;
+use super::stream_end::{StreamEnd, stream_end};
 use crate::http::record::exchange::Exchange;
 use crate::http::record::tap::{PendingRecording, Tap};
 use crate::http::refusal::Refusal;
-use crate::http::serve::draining::{StreamEnd, stream_end};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;

@@ -5,6 +5,7 @@ pub(crate) mod connection;
 pub(crate) mod forward;
 pub(crate) mod handle;
 pub(crate) mod rewrite;
+mod stream_end;
 mod timer;
 pub(crate) mod upstream;
 

@@ -5,7 +5,6 @@
 //! exchange, which is a queue in memory on one thread and a system call between two (design note 0005).
 
 use super::admin::Admin;
-use super::draining::AwaitedAnswers;
 use crate::http::options::{
     AdminOptions, Draining, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyOptions, Route,
 };
@@ -14,6 +13,7 @@ use crate::http::policy::host_guard::HostGuard;
 use crate::http::policy::login::Login;
 use crate::http::record::body_budget::BodyBudget;
 use crate::http::record::exchange::redact_name;
+use crate::http::record::streams::AwaitedAnswers;
 use crate::http::record::traces::{LineCounts, SessionTrace, SessionTraces};
 use crate::http::refusal::Refusal;
 use crate::http::relay::connection::{self, Listener};
