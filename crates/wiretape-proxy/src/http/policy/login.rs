@@ -281,7 +281,7 @@ async fn authorize(
         None => request.redirect_location(0, None),
     };
     if request.is_refused_by_strict_clients(&answer) {
-        exchange.shared().warn_once(Warning::IssuerWillDiffer);
+        exchange.recorder().warn_once(Warning::IssuerWillDiffer);
     }
     let mut response = Response::new(ProxyBody::from(Bytes::new()));
     *response.status_mut() = StatusCode::FOUND;
@@ -308,6 +308,6 @@ async fn probe(connection: &ClientConnection, url: &str) -> Option<(u16, Option<
         .ok()?;
     let request = handle::adapt_to_version(request, sender.hop(), &target);
     let sent = sender.send(request);
-    let response = tokio::time::timeout(connection.shared().limits.connect, sent).await.ok()?.ok()?;
+    let response = tokio::time::timeout(connection.context().limits.connect, sent).await.ok()?.ok()?;
     Some((response.status().as_u16(), response.headers().get(LOCATION).cloned()))
 }

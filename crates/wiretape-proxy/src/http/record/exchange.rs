@@ -10,13 +10,13 @@
 //! it is held for single assignments, never during redaction or a write.
 
 use super::heads::StartLine;
+use super::recorder::Recorder;
 use super::streams::{SessionKey, StreamKind};
 use super::traces::SessionTrace;
 use crate::http::headers;
 use crate::http::policy::csp::Csp;
 use crate::http::refusal::{Concerns, Refusal};
 use crate::http::relay::connection::ClientConnection;
-use crate::http::serve::server::Shared;
 use crate::http::target::Target;
 use crate::journal::Observation;
 use crate::warning::Warning;
@@ -140,37 +140,37 @@ impl Exchange {
         target: &Arc<Target>,
         parts: &request::Parts,
     ) -> Arc<Self> {
-        let shared = connection.shared();
+        let recorder = &connection.context().recorder;
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         // First, because the trace is held open from here on, and the head's line must not go to a trace that has
         // ended.
         let trace = connection.trace_for(target, parts);
-        let started = shared.clock.now();
+        let started = recorder.clock.now();
         let mut state = ExchangeState { started_ms: started.wall_ms, ..ExchangeState::default() };
         // Rendering and redacting a head is expensive (see `heads`), so it is skipped if nothing needs it.
-        if trace.is_some() || shared.sink.is_some() {
+        if trace.is_some() || recorder.sink.is_some() {
             let start = StartLine::Request {
                 method: parts.method.clone(),
                 target: full_target(connection, target, path),
                 version: parts.version,
             };
-            let head = connection.heads().head(shared.redactor.as_ref(), start, &parts.headers);
+            let head = connection.heads().head(recorder.redactor.as_ref(), start, &parts.headers);
             state.facts = Some(Box::new(ExchangeFacts {
-                path: redact_target(shared.redactor.as_ref(), path).into_owned(),
-                session: headers::session(&parts.headers).map(|session| shared.clean_name(session)),
+                path: redact_target(recorder.redactor.as_ref(), path).into_owned(),
+                session: headers::session(&parts.headers).map(|session| recorder.clean_name(session)),
                 protocol_version: headers::protocol_version(&parts.headers)
-                    .map(|version| shared.clean_name(version)),
-                user: headers::user(&parts.headers).map(|user| shared.clean_name(&user)),
+                    .map(|version| recorder.clean_name(version)),
+                user: headers::user(&parts.headers).map(|user| recorder.clean_name(&user)),
                 request_head: Some(Arc::clone(&head)),
                 ..ExchangeFacts::default()
             }));
             state.request_head = trace.is_some().then_some(head);
         }
-        shared.request_began();
+        recorder.counters.exchanges.request_began();
         Arc::new(Exchange {
             connection: Arc::clone(connection),
             target: Arc::clone(target),
-            x: shared.next_exchange(),
+            x: recorder.counters.exchanges.next(),
             method: parts.method.clone(),
             is_listening: is_listening(&parts.headers),
             started_us: started.us,
@@ -180,14 +180,14 @@ impl Exchange {
         })
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        self.connection.shared()
+    pub(crate) fn recorder(&self) -> &Arc<Recorder> {
+        &self.connection.context().recorder
     }
 
     /// Whether the trace, the sink or a policy needs the content of the bodies. If not, they are only counted.
     pub(crate) fn needs_bodies(&self) -> bool {
         self.trace.is_some()
-            || self.shared().sink.is_some()
+            || self.recorder().sink.is_some()
             || self.connection.csp().is_some_and(Csp::needs_requests)
     }
 
@@ -226,13 +226,13 @@ impl Exchange {
         state.status = Some(parts.status.as_u16());
         if self.trace.is_some() || state.facts.is_some() {
             let start = StartLine::Response { status: parts.status, version: parts.version };
-            let redactor = self.shared().redactor.as_ref();
+            let redactor = self.recorder().redactor.as_ref();
             let head = self.connection.heads().head(redactor, start, &parts.headers);
             if let Some(facts) = &mut state.facts {
                 facts.response_head = Some(Arc::clone(&head));
                 facts.is_html = headers::is_html(&parts.headers);
                 if let Some(session) = headers::session(&parts.headers) {
-                    facts.session.get_or_insert_with(|| self.shared().clean_name(session));
+                    facts.session.get_or_insert_with(|| self.recorder().clean_name(session));
                 }
             }
             state.response_head = self.trace.is_some().then_some(head);
@@ -241,7 +241,7 @@ impl Exchange {
             state.stream = self.stream_kind(state.request_message.as_deref());
         }
         if state.stream.is_some() {
-            self.shared().request_became_stream();
+            self.recorder().counters.exchanges.request_became_stream();
         }
         // The lines below lock the state again.
         drop(state);
@@ -329,7 +329,7 @@ impl Exchange {
     pub(crate) fn record_event(&self, data: &[u8], sse: &SseContext) {
         let line = one_line(data);
         // Servers choose ids and names of events, and may put a token there.
-        let clean_name = |name: &String| self.shared().clean_name(name);
+        let clean_name = |name: &String| self.recorder().clean_name(name);
         let clean_sse = SseContext {
             event: sse.event.as_ref().map(clean_name),
             id: sse.id.as_ref().map(clean_name),
@@ -355,7 +355,7 @@ impl Exchange {
             }
             if let Some(facts) = &mut self.state().facts {
                 // Redacted the same way as in the requests to this endpoint, so that they are assigned to the same session.
-                let endpoint = redact_target(self.shared().redactor.as_ref(), endpoint);
+                let endpoint = redact_target(self.recorder().redactor.as_ref(), endpoint);
                 facts.session = facts.session.take().or_else(|| session_in(&endpoint));
             }
         }
@@ -420,7 +420,7 @@ impl Exchange {
     /// Responds with an error of the proxy, and records it.
     pub(crate) fn refuse<B: From<Bytes>>(&self, refusal: &Refusal) -> http::Response<B> {
         if refusal.concerns == Concerns::Operator {
-            self.shared().warn_once(Warning::Upstream { message: refusal.message.clone() });
+            self.recorder().warn_once(Warning::Upstream { message: refusal.message.clone() });
         }
         self.record_failure(refusal.ended, Some(&refusal.message));
         let mut state = self.state();
@@ -451,7 +451,7 @@ impl Exchange {
         state.responded = true;
         state.status = Some(status);
         if self.trace.is_some() {
-            let redactor = self.shared().redactor.as_ref();
+            let redactor = self.recorder().redactor.as_ref();
             let head = Head::response(status, "1.1", header_pairs(redactor, response.headers().iter()));
             state.response_head = Some(Arc::new(redacted(redactor, head)));
         }
@@ -459,7 +459,7 @@ impl Exchange {
 
     /// Microseconds since the request's head.
     pub(crate) fn elapsed_us(&self) -> u64 {
-        self.shared().clock.us().saturating_sub(self.started_us)
+        self.recorder().clock.us().saturating_sub(self.started_us)
     }
 
     /// Records that bytes arrived from either side, for the idle timeout.
@@ -477,7 +477,7 @@ impl Exchange {
     }
 
     fn instant(&self, us: u64) -> Instant {
-        self.shared().clock.instant(self.started_us.saturating_add(us))
+        self.recorder().clock.instant(self.started_us.saturating_add(us))
     }
 
     /// Keeps a redacted message and writes its line.
@@ -520,7 +520,7 @@ impl Exchange {
             Direction::ServerToClient => {
                 let mut state = self.state();
                 state.has_answer = true;
-                state.response_message = self.shared().sink.is_some().then(copy);
+                state.response_message = self.recorder().sink.is_some().then(copy);
             }
         }
     }
@@ -528,8 +528,8 @@ impl Exchange {
     /// Reports a response on a stream that a GET opened: it belongs to the request of another exchange.
     fn report_streamed_answer(&self, clean: &[u8], copy: &dyn Fn() -> Bytes, at: Moment) {
         let Some(key) = self.session_key() else { return };
-        self.shared().awaited.remove_answered(&key, clean);
-        if let Some(sink) = &self.shared().sink {
+        self.recorder().awaited.remove_answered(&key, clean);
+        if let Some(sink) = &self.recorder().sink {
             let SessionKey { upstream, session } = key;
             sink.streamed(Streamed { upstream, session, message: copy(), at });
         }
@@ -546,12 +546,12 @@ impl Exchange {
         };
         if stream == Some(StreamKind::Answering) && ended != Ended::Complete {
             if let Some(key) = self.session_key() {
-                self.shared().awaited.forget(&key);
+                self.recorder().awaited.forget(&key);
             }
         } else if let Some(message) = message.filter(|_| is_open && self.method == Method::POST)
             && let Some(key) = self.session_key()
         {
-            self.shared().awaited.add_accepted(&key, &message);
+            self.recorder().awaited.add_accepted(&key, &message);
         }
     }
 
@@ -593,7 +593,7 @@ impl Exchange {
 
     /// The time on the proxy's clock.
     fn now(&self) -> Moment {
-        self.shared().clock.now()
+        self.recorder().clock.now()
     }
 
     fn write_exchange_line(&self, note: ExchangeNote<'_>) {
@@ -604,18 +604,18 @@ impl Exchange {
         if !json::is_utf8(line) {
             return None;
         }
-        match &self.shared().redactor {
-            Some(redactor) => redactor.json_with(line, &self.shared().memory).ok(),
+        match &self.recorder().redactor {
+            Some(redactor) => redactor.json_with(line, &self.recorder().memory).ok(),
             None => json::validate(line).is_ok().then_some(Cow::Borrowed(line)),
         }
     }
 
     fn redact_text<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
-        let shared = self.shared();
-        shared
+        let recorder = self.recorder();
+        recorder
             .redactor
             .as_ref()
-            .map_or(Cow::Borrowed(text), |redactor| redactor.text_with(text, &shared.memory))
+            .map_or(Cow::Borrowed(text), |redactor| redactor.text_with(text, &recorder.memory))
     }
 
     fn state(&self) -> MutexGuard<'_, ExchangeState> {
@@ -624,12 +624,12 @@ impl Exchange {
 
     /// Decides how the exchange ended. Nothing can be recorded after this.
     fn decide_end(&self) -> Ended {
-        let stopping = self.shared().is_stopping();
+        let stopping = self.recorder().is_stopping();
         let mut state = self.state();
         if state.ended == Ended::Complete && !state.responded {
             state.ended = if stopping { Ended::Stopped } else { Ended::ClientClosed };
             if stopping {
-                self.shared().count_cut_off();
+                self.recorder().counters.exchanges.count_cut_off();
             }
         }
         state.ended
@@ -669,8 +669,8 @@ impl Exchange {
 
     /// Hands the finished exchange to the sink.
     fn send_transaction(&self, ended: Ended) {
-        let shared = self.shared();
-        let Some(sink) = &shared.sink else { return };
+        let recorder = self.recorder();
+        let Some(sink) = &recorder.sink else { return };
         let mut state = self.state();
         let Some(facts) = state.facts.take() else { return };
         sink.finished(Transaction {
@@ -713,21 +713,21 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         let ended = self.decide_end();
-        self.shared().count(ended);
+        self.recorder().counters.exchanges.count(ended);
         // Before the request counts as ended: draining must not see a moment in which neither knows about it.
         self.note_awaited_answers(ended);
         match self.stream() {
-            None => self.shared().request_ended(),
-            Some(_) => self.shared().stream_ended(),
+            None => self.recorder().counters.exchanges.request_ended(),
+            Some(_) => self.recorder().counters.exchanges.stream_ended(),
         }
         if let Some(trace) = self.trace.clone() {
             self.write_end(ended);
             let status = self.state().status.unwrap_or(0);
             if self.method == Method::DELETE && (200..300).contains(&status) && trace.session().is_some() {
-                self.shared().end_trace(&trace, "the client ended the session");
+                self.recorder().end_trace(&trace, "the client ended the session");
             }
             // After the last line, because the trace may be closed once no exchange holds it.
-            self.shared().release_trace(&trace);
+            self.recorder().release_trace(&trace);
         }
         self.send_transaction(ended);
     }

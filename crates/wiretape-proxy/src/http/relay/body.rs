@@ -284,7 +284,7 @@ pub(crate) struct TimeoutWatch {
 impl TimeoutWatch {
     /// Starts the timeouts of an exchange, if it has any.
     pub(crate) fn start(exchange: &Arc<Exchange>) -> Option<Self> {
-        let limits = &exchange.shared().limits;
+        let limits = &exchange.connection.context().limits;
         if limits.idle.is_none() && limits.total.is_none() {
             return None;
         }
@@ -311,7 +311,7 @@ impl TimeoutWatch {
 fn deadline(exchange: &Exchange) -> (Instant, Refusal) {
     // A year instead of `Duration::MAX`, which would overflow an `Instant`.
     const NEVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
-    let limits = &exchange.shared().limits;
+    let limits = &exchange.connection.context().limits;
     let total = limits.total.unwrap_or(NEVER);
     let idle = limits.idle.unwrap_or(NEVER);
     let (end, silent) = (exchange.started() + total, exchange.last_activity() + idle);

@@ -6,6 +6,7 @@
 //! ("HTTP" in docs/benchmarks.md). Which trace an exchange goes to is decided here, too, because it is usually that
 //! of the last one on this connection.
 
+use super::context::{ConnectionPermit, RelayContext};
 use super::forward::{self, ClientProtocol};
 use super::handle;
 use super::timer::LazyTimer;
@@ -18,7 +19,6 @@ use crate::http::policy::login::Login;
 use crate::http::record::heads::HeadCache;
 use crate::http::record::traces::{SessionTrace, SessionTraces};
 use crate::http::refusal::Refusal;
-use crate::http::serve::server::{ConnectionPermit, Shared};
 use crate::http::target::{Reach, Scheme, Target};
 use crate::warning::Warning;
 use http::header::{HOST, PROXY_AUTHORIZATION};
@@ -46,7 +46,7 @@ const MAX_IDLE: usize = 64;
 /// A client connection and everything that belongs to it alone.
 pub(crate) struct ClientConnection {
     number: u64,
-    shared: Arc<Shared>,
+    context: Arc<RelayContext>,
     listener: Arc<Listener>,
     peer: SocketAddr,
     preference: HttpPreference,
@@ -119,7 +119,7 @@ pub(crate) enum Protocol {
 
 /// Serves a connection until it ends.
 pub(crate) async fn serve(
-    shared: Arc<Shared>,
+    context: Arc<RelayContext>,
     listener: Arc<Listener>,
     stream: TcpStream,
     peer: SocketAddr,
@@ -128,7 +128,7 @@ pub(crate) async fn serve(
 ) {
     // Without Nagle's algorithm: a response is often two small writes. If it can't be set, the connection works, only slower.
     let _ = stream.set_nodelay(true);
-    let limit = shared.limits.header;
+    let limit = context.limits.header;
     let first = tokio::select! {
         biased;
         first = tokio::time::timeout(limit, forward::peek(&stream)) => first,
@@ -138,13 +138,13 @@ pub(crate) async fn serve(
     let Ok(Ok(first)) = first else { return };
     let protocol = if first == ClientProtocol::Http2 { Protocol::Http2 } else { Protocol::Http1 };
     let connection =
-        ClientConnection::new(shared, listener, peer, protocol, Scope::Listener, Arc::new(permit));
+        ClientConnection::new(context, listener, peer, protocol, Scope::Listener, Arc::new(permit));
     connection.serve(stream, protocol, drain).await;
 }
 
 impl ClientConnection {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        context: Arc<RelayContext>,
         listener: Arc<Listener>,
         peer: SocketAddr,
         protocol: Protocol,
@@ -156,8 +156,8 @@ impl ClientConnection {
             Protocol::Http2 => HttpPreference::PreferHttp2,
         };
         Arc::new(ClientConnection {
-            number: shared.next_connection(),
-            shared,
+            number: context.connections().next(),
+            context,
             listener,
             peer,
             preference,
@@ -190,7 +190,7 @@ impl ClientConnection {
         io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         mut drain: watch::Receiver<bool>,
     ) {
-        let limits = self.shared.limits.clone();
+        let limits = self.context.limits.clone();
         let this = Arc::clone(&self);
         let service = service_fn(move |request| handle::handle(Arc::clone(&this), request));
         let connection = http1::Builder::new()
@@ -223,7 +223,7 @@ impl ClientConnection {
         io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         mut drain: watch::Receiver<bool>,
     ) {
-        let limits = self.shared.limits.clone();
+        let limits = self.context.limits.clone();
         let this = Arc::clone(&self);
         let service = service_fn(move |request| {
             this.requests.fetch_add(1, Ordering::Relaxed);
@@ -259,7 +259,7 @@ impl ClientConnection {
     /// How long an idle HTTP/2 client may take to acknowledge the end of its connection.
     fn farewell_time(&self) -> Duration {
         let had_requests = self.requests.load(Ordering::Relaxed) > 0;
-        if had_requests { self.shared.limits.header } else { Duration::from_secs(1) }
+        if had_requests { self.context.limits.header } else { Duration::from_secs(1) }
     }
 
     /// Resolves when an HTTP/2 connection had neither a request nor a response for this long, or up to twice as long. hyper has
@@ -285,12 +285,12 @@ impl ClientConnection {
         if let Err(error) = result
             && (error.is_parse() || error.is_parse_too_large() || error.is_timeout())
         {
-            self.shared.count_malformed();
+            self.context.connections().count_malformed();
         }
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    pub(crate) fn context(&self) -> &Arc<RelayContext> {
+        &self.context
     }
 
     pub(crate) fn listener(&self) -> &ListenerOptions {
@@ -427,7 +427,7 @@ impl ClientConnection {
     }
 
     pub(crate) async fn new_sender(&self, target: &Target) -> Result<Sender, Refusal> {
-        self.shared.connector.connect(target, self.preference).await
+        self.context.connector.connect(target, self.preference).await
     }
 
     fn take_idle_sender(&self, target: &Target) -> Option<Sender> {
@@ -463,7 +463,7 @@ impl ClientConnection {
         target: &Arc<Target>,
         parts: &request::Parts,
     ) -> Option<Arc<SessionTrace>> {
-        let traces = self.shared.traces.as_ref()?;
+        let traces = self.context.recorder.traces.as_ref()?;
         if let Some(session) = headers::session(&parts.headers) {
             return self.session_trace(traces, target, session);
         }
@@ -501,7 +501,7 @@ impl ClientConnection {
         // Under the map's lock, so that two connections of one session never begin two traces.
         let trace = traces.named_or(session_name(target, session), || {
             let trace = self.begin_trace(traces, target)?;
-            trace.set_session(&self.shared.clean_name(session));
+            trace.set_session(&self.context.recorder.clean_name(session));
             Some(trace)
         })?;
         *last = Some(LastSession {
@@ -514,7 +514,7 @@ impl ClientConnection {
 
     fn begin_trace(&self, traces: &SessionTraces, target: &Target) -> Option<Arc<SessionTrace>> {
         if !traces.may_begin(self.peer.ip()) {
-            self.shared.warn_once(Warning::TooManyTraces);
+            self.context.recorder.warn_once(Warning::TooManyTraces);
             return None;
         }
         Some(match &self.listener.options.route {
@@ -527,12 +527,12 @@ impl ClientConnection {
 
     /// Binds a trace to the session id that the server has assigned.
     pub(crate) fn bind_session(&self, target: &Target, session: &str, trace: &Arc<SessionTrace>) {
-        let Some(traces) = &self.shared.traces else { return };
+        let Some(traces) = &self.context.recorder.traces else { return };
         // A server repeats the header in every response; only the first one binds.
         if trace.session().is_some() {
             return;
         }
-        trace.set_session(&self.shared.clean_name(session));
+        trace.set_session(&self.context.recorder.clean_name(session));
         traces.bind(session_name(target, session), trace);
         // The next request on this connection without a session belongs to another conversation.
         let mut slot = self.sessionless.lock();
@@ -543,7 +543,7 @@ impl ClientConnection {
 
     /// Binds a trace to the endpoint that the server of HTTP+SSE has named for the client's messages.
     pub(crate) fn bind_endpoint(&self, target: &Target, endpoint: &str, trace: &Arc<SessionTrace>) {
-        let Some(traces) = &self.shared.traces else { return };
+        let Some(traces) = &self.context.recorder.traces else { return };
         let uri = endpoint.trim().parse::<http::Uri>().ok();
         if let Some(path) = uri.as_ref().and_then(http::Uri::path_and_query) {
             traces.bind(endpoint_name(target, path.as_str()), trace);
@@ -554,7 +554,7 @@ impl ClientConnection {
 impl Drop for ClientConnection {
     fn drop(&mut self) {
         let slot = self.sessionless.lock().take();
-        if let (Some(traces), Some(trace)) = (&self.shared.traces, slot) {
+        if let (Some(traces), Some(trace)) = (&self.context.recorder.traces, slot) {
             traces.end(&trace, "the client closed its connection");
         }
     }

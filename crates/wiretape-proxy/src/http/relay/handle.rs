@@ -76,7 +76,7 @@ enum IncomingRequest {
 fn classify(connection: &Arc<ClientConnection>, mut request: Request<Incoming>) -> IncomingRequest {
     let checked = connection.check_host(&request).and_then(|()| connection.authenticate(&mut request));
     if let Err(refusal) = checked {
-        connection.shared().count(refusal.ended);
+        connection.context().count(refusal.ended);
         return IncomingRequest::Refused(refusal);
     }
     // Before a target is determined: CONNECT has no path, and names its server in another form.
@@ -89,7 +89,7 @@ fn classify(connection: &Arc<ClientConnection>, mut request: Request<Incoming>) 
     let target = match connection.target_of(&request) {
         Ok(target) => target,
         Err(refusal) => {
-            connection.shared().count(refusal.ended);
+            connection.context().count(refusal.ended);
             return IncomingRequest::Refused(refusal);
         }
     };
@@ -145,7 +145,7 @@ pub(crate) fn prepare(
         discard_in_background(body);
         return Err(refusal);
     }
-    let tap = Tap::request(exchange, &parts.headers, connection.shared().limits.body);
+    let tap = Tap::request(exchange, &parts.headers, connection.context().limits.body);
     // HTTP/2 has no `Upgrade` (RFC 9113, section 8.6).
     let wants_upgrade = headers::wants_upgrade(&parts.headers) && parts.version == Version::HTTP_11;
     Ok(PreparedRequest {
@@ -220,7 +220,7 @@ async fn send(
 /// The refusal for a request that got no response.
 fn send_refusal(exchange: &Exchange, error: &hyper::Error) -> Refusal {
     if exchange.is_too_large() {
-        return Refusal::body_too_large(exchange.shared().limits.body);
+        return Refusal::body_too_large(exchange.connection.context().limits.body);
     }
     if exchange.is_malformed() {
         return Refusal::malformed_body();
@@ -376,7 +376,7 @@ async fn tunnel(client: OnUpgrade, upstream: OnUpgrade, exchange: Arc<Exchange>)
 
 /// The refusal of a request whose headers or announced length exceed the limits.
 fn too_large(exchange: &Exchange, headers: &HeaderMap) -> Option<Refusal> {
-    let limits = &exchange.shared().limits;
+    let limits = &exchange.connection.context().limits;
     if headers::size(headers) > limits.headers {
         return Some(Refusal::headers_too_large(limits.headers));
     }

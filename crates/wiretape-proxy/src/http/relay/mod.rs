@@ -2,6 +2,7 @@
 
 pub(crate) mod body;
 pub(crate) mod connection;
+pub(crate) mod context;
 pub(crate) mod forward;
 pub(crate) mod handle;
 pub(crate) mod rewrite;

@@ -22,7 +22,7 @@ pub(crate) fn stream_end(exchange: &Arc<Exchange>, kind: StreamKind) -> Option<S
         return None;
     }
     let exchange = Arc::clone(exchange);
-    let mut drain = exchange.shared().drain();
+    let mut drain = exchange.connection.context().drain();
     Some(Box::pin(async move {
         // Fails only when the sender is gone, and that lives as long as the proxy.
         let _ = drain.wait_for(|draining| *draining).await;
@@ -34,7 +34,7 @@ pub(crate) fn stream_end(exchange: &Arc<Exchange>, kind: StreamKind) -> Option<S
 
 /// Whether a response may still arrive on the stream. A request in flight may turn out to be one that is answered here.
 fn may_be_answered(exchange: &Exchange) -> bool {
-    let shared = exchange.shared();
-    shared.requests_in_flight() > 0
-        || exchange.session_key().is_some_and(|session| shared.awaited.is_awaited(&session))
+    let recorder = exchange.recorder();
+    recorder.counters.exchanges.requests_in_flight() > 0
+        || exchange.session_key().is_some_and(|session| recorder.awaited.is_awaited(&session))
 }

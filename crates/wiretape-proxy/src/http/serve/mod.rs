@@ -1,5 +1,6 @@
 //! Running a proxy: listeners, workers, signals, the admin port.
 
 mod admin;
+mod metrics;
 mod process;
 pub(crate) mod server;

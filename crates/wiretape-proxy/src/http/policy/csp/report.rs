@@ -146,14 +146,16 @@ impl ReportEndpoint {
     }
 
     fn emit_violation(&self, connection: &ClientConnection, headers: &HeaderMap, blocked: &BlockedLoad) {
-        let shared = connection.shared();
-        let (Some(sink), Some(target)) = (&shared.sink, &connection.listener_handle().target) else { return };
+        let recorder = &connection.context().recorder;
+        let (Some(sink), Some(target)) = (&recorder.sink, &connection.listener_handle().target) else {
+            return;
+        };
         // Per violation, not per request: one report of `report-to` may hold hundreds.
         let allowed = self.rate_limit.lock().take(Instant::now());
         if !allowed {
-            return shared.warn_once(Warning::ReportsDropped);
+            return recorder.warn_once(Warning::ReportsDropped);
         }
-        let uri = redact_target(shared.redactor.as_ref(), &blocked.uri);
+        let uri = redact_target(recorder.redactor.as_ref(), &blocked.uri);
         sink.violated(Violation {
             // The text comes from a page and is printed in terminals.
             blocked_uri: uri.chars().filter(|c| !c.is_control()).take(MAX_URI).collect(),
