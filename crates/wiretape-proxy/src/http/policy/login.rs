@@ -154,16 +154,17 @@ fn retain(headers: &mut HeaderMap, may_stay: impl Fn(&HeaderName, &[u8]) -> bool
 
 /// Relays a request that may belong to a login.
 pub(crate) async fn relay(
+    connection: &ClientConnection,
     exchange: &Arc<Exchange>,
     step: Box<LoginRequest>,
     parts: request::Parts,
     body: Incoming,
 ) -> Result<Response<ProxyBody>, Refusal> {
-    let login = exchange.connection.login().expect("a `LoginRequest` is only made by a connection's `Login`");
-    let mut prepared = handle::prepare(exchange, parts, body)?;
+    let login = connection.login().expect("a `LoginRequest` is only made by a connection's `Login`");
+    let mut prepared = handle::prepare(connection, exchange, parts, body)?;
     let url = match &step.route {
         Route::Nowhere => return Err(Refusal::not_found()),
-        Route::Authorization(request) => return authorize(exchange, request).await,
+        Route::Authorization(request) => return authorize(connection, exchange, request).await,
         Route::Document { url, .. } | Route::Endpoint { url } => Some(url.as_str()),
         Route::Upstream => None,
     };
@@ -171,7 +172,7 @@ pub(crate) async fn relay(
     // After the head, whose `Content-Length` it changes.
     prepared.request = restore_form(prepared.request, login, &step).await?;
     let public = prepared.public.clone();
-    let response = Box::pin(handle::exchange_with(exchange, prepared)).await?;
+    let response = Box::pin(handle::exchange_with(connection, exchange, prepared)).await?;
     rewrite_document(exchange, response, login, &step, &public).await
 }
 
@@ -268,11 +269,12 @@ async fn read_document(exchange: &Exchange, mut body: ProxyBody) -> Result<Bytes
 
 /// Redirects a browser that requests an authorization endpoint.
 async fn authorize(
-    exchange: &Arc<Exchange>,
+    connection: &ClientConnection,
+    exchange: &Exchange,
     request: &AuthorizationRequest,
 ) -> Result<Response<ProxyBody>, Refusal> {
     let answer = match request.probe_url() {
-        Some(url) => match probe(&exchange.connection, url).await {
+        Some(url) => match probe(connection, url).await {
             Some((status, location)) => {
                 request.redirect_location(status, location.as_ref().map(HeaderValue::as_bytes))
             }

@@ -9,14 +9,13 @@
 //! state is behind a mutex because the two bodies are polled independently, and large messages are recorded on another thread;
 //! it is held for single assignments, never during redaction or a write.
 
+use super::connection::ConnectionRecorder;
 use super::heads::StartLine;
 use super::recorder::Recorder;
 use super::streams::{SessionKey, StreamKind};
 use super::traces::SessionTrace;
 use crate::http::headers;
-use crate::http::policy::csp::Csp;
 use crate::http::refusal::{Concerns, Refusal};
-use crate::http::relay::connection::ClientConnection;
 use crate::http::target::Target;
 use crate::journal::Observation;
 use crate::warning::Warning;
@@ -24,6 +23,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header, request, response};
 use memchr::memmem::Finder;
 use parking_lot::{Mutex, MutexGuard};
+use std::any::Any;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -42,13 +42,18 @@ pub(crate) const MAX_NOTE: usize = 16 * 1024;
 
 /// One HTTP request with its response, from the request's head to the end of both bodies.
 pub(crate) struct Exchange {
-    pub(crate) connection: Arc<ClientConnection>,
+    connection: Arc<ConnectionRecorder>,
+    /// The relay's connection, after our part of it, so that this part is gone first. It is kept until the exchange is over,
+    /// because draining waits for it, and an HTTP/2 connection with an exchange isn't idle.
+    _relayed: Arc<dyn Any + Send + Sync>,
     pub(crate) target: Arc<Target>,
     /// The exchange's number in the trace (`http.x`).
     x: u64,
     method: Method,
     /// Whether a stream that this GET opens carries no responses to requests.
     is_listening: bool,
+    /// Whether a policy needs the content of the bodies.
+    policy_needs_bodies: bool,
     /// When the request's head was complete, on the proxy's clock.
     started_us: u64,
     /// The last activity of either side, in microseconds since the start. Atomic, so that each frame costs no lock.
@@ -134,13 +139,15 @@ impl<'a> LineContent<'a> {
 }
 
 impl Exchange {
-    /// Begins an exchange with a request's head.
+    /// Begins an exchange with a request's head. Keeps the `relayed` connection until it is over.
     pub(crate) fn begin(
-        connection: &Arc<ClientConnection>,
+        connection: &Arc<ConnectionRecorder>,
+        relayed: Arc<dyn Any + Send + Sync>,
         target: &Arc<Target>,
         parts: &request::Parts,
+        policy_needs_bodies: bool,
     ) -> Arc<Self> {
-        let recorder = &connection.context().recorder;
+        let recorder = connection.recorder();
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         // First, because the trace is held open from here on, and the head's line must not go to a trace that has
         // ended.
@@ -169,10 +176,12 @@ impl Exchange {
         recorder.counters.exchanges.request_began();
         Arc::new(Exchange {
             connection: Arc::clone(connection),
+            _relayed: relayed,
             target: Arc::clone(target),
             x: recorder.counters.exchanges.next(),
             method: parts.method.clone(),
             is_listening: is_listening(&parts.headers),
+            policy_needs_bodies,
             started_us: started.us,
             activity_us: AtomicU64::new(0),
             trace,
@@ -181,14 +190,12 @@ impl Exchange {
     }
 
     pub(crate) fn recorder(&self) -> &Arc<Recorder> {
-        &self.connection.context().recorder
+        self.connection.recorder()
     }
 
     /// Whether the trace, the sink or a policy needs the content of the bodies. If not, they are only counted.
     pub(crate) fn needs_bodies(&self) -> bool {
-        self.trace.is_some()
-            || self.recorder().sink.is_some()
-            || self.connection.csp().is_some_and(Csp::needs_requests)
+        self.trace.is_some() || self.recorder().sink.is_some() || self.policy_needs_bodies
     }
 
     pub(crate) fn method(&self) -> &Method {
@@ -198,12 +205,6 @@ impl Exchange {
     /// The request's message, if bodies are read.
     pub(crate) fn request_message(&self) -> Option<Bytes> {
         self.state().request_message.clone()
-    }
-
-    /// The listener's policies, if the exchange is with the listener's own server.
-    pub(crate) fn own_csp(&self) -> Option<&Csp> {
-        let own = &self.connection.listener_handle().target;
-        self.connection.csp().filter(|_| own.as_ref().is_some_and(|own| own.is(&self.target)))
     }
 
     /// Records that the proxy added a policy to the response.
@@ -771,7 +772,7 @@ fn request_id(message: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The request's target as recorded: with the origin for a forward proxy, where a path alone is ambiguous.
-fn full_target<'a>(connection: &ClientConnection, target: &Target, path: &'a str) -> Cow<'a, str> {
+fn full_target<'a>(connection: &ConnectionRecorder, target: &Target, path: &'a str) -> Cow<'a, str> {
     if connection.is_reverse() {
         Cow::Borrowed(path)
     } else {

@@ -12,7 +12,7 @@ use super::forward;
 use super::rewrite::Rewrite;
 use super::upstream::{SendFailure, Sender};
 use crate::http::headers::{self, Hop};
-use crate::http::options::HostHeader;
+use crate::http::options::{HostHeader, Limits};
 use crate::http::policy::endpoint::EndpointRewrite;
 use crate::http::policy::login::{self, LoginRequest};
 use crate::http::record::exchange::Exchange;
@@ -52,11 +52,11 @@ pub(crate) fn handle(
                 return Ok(Box::pin(csp.take_report(&connection, request)).await);
             }
             IncomingRequest::Plain { exchange, parts, body } => {
-                let answer = relay(&exchange, parts, body).await;
+                let answer = relay(&connection, &exchange, parts, body).await;
                 (exchange, answer)
             }
             IncomingRequest::Login { exchange, step, parts, body } => {
-                let answer = Box::pin(login::relay(&exchange, step, parts, body)).await;
+                let answer = Box::pin(login::relay(&connection, &exchange, step, parts, body)).await;
                 (exchange, answer)
             }
         };
@@ -97,27 +97,26 @@ fn classify(connection: &Arc<ClientConnection>, mut request: Request<Incoming>) 
     let login = connection.login();
     match login.and_then(|login| login.step(&parts, || PublicOrigin::of(connection, &parts))) {
         Some(step) => {
-            let exchange = Exchange::begin(connection, step.foreign().unwrap_or(&target), &parts);
+            let exchange = connection.begin_exchange(step.foreign().unwrap_or(&target), &parts);
             IncomingRequest::Login { exchange, step, parts, body }
         }
-        None => {
-            IncomingRequest::Plain { exchange: Exchange::begin(connection, &target, &parts), parts, body }
-        }
+        None => IncomingRequest::Plain { exchange: connection.begin_exchange(&target, &parts), parts, body },
     }
 }
 
 async fn relay(
+    connection: &ClientConnection,
     exchange: &Arc<Exchange>,
     parts: request::Parts,
     body: Incoming,
 ) -> Result<Response<ProxyBody>, Refusal> {
-    let prepared = prepare(exchange, parts, body)?;
+    let prepared = prepare(connection, exchange, parts, body)?;
     let public = prepared.public.clone();
-    let mut response = exchange_with(exchange, prepared).await?;
-    if let Some(login) = exchange.connection.login() {
+    let mut response = exchange_with(connection, exchange, prepared).await?;
+    if let Some(login) = connection.login() {
         login.rewrite_headers(response.headers_mut(), &public);
     }
-    match exchange.connection.csp() {
+    match connection.csp() {
         Some(csp) => Box::pin(csp.apply_to_answer(exchange, response)).await,
         None => Ok(response),
     }
@@ -136,16 +135,17 @@ pub(crate) struct PreparedRequest {
 
 /// Checks a request against the limits, and puts a tap on its body.
 pub(crate) fn prepare(
+    connection: &ClientConnection,
     exchange: &Arc<Exchange>,
     mut parts: request::Parts,
     body: Incoming,
 ) -> Result<PreparedRequest, Refusal> {
-    let connection = &exchange.connection;
-    if let Some(refusal) = too_large(exchange, &parts.headers) {
+    let limits = &connection.context().limits;
+    if let Some(refusal) = too_large(limits, &parts.headers) {
         discard_in_background(body);
         return Err(refusal);
     }
-    let tap = Tap::request(exchange, &parts.headers, connection.context().limits.body);
+    let tap = Tap::request(exchange, &parts.headers, limits.body);
     // HTTP/2 has no `Upgrade` (RFC 9113, section 8.6).
     let wants_upgrade = headers::wants_upgrade(&parts.headers) && parts.version == Version::HTTP_11;
     Ok(PreparedRequest {
@@ -154,16 +154,16 @@ pub(crate) fn prepare(
         from: Hop::from(parts.version),
         upgrade: wants_upgrade.then(|| parts.extensions.remove::<OnUpgrade>()).flatten(),
         wants_upgrade,
-        request: Request::from_parts(parts, ProxyBody::passing(body, tap, None)),
+        request: Request::from_parts(parts, ProxyBody::passing(body, tap, None, connection.context())),
     })
 }
 
 /// Sends a request to the exchange's server, and prepares the response for the client.
 pub(crate) async fn exchange_with(
+    connection: &ClientConnection,
     exchange: &Arc<Exchange>,
     prepared: PreparedRequest,
 ) -> Result<Response<ProxyBody>, Refusal> {
-    let connection = &exchange.connection;
     let (sender, used) = match connection.sender(&exchange.target).await {
         Ok(sender) => sender,
         Err(refusal) => {
@@ -175,25 +175,27 @@ pub(crate) async fn exchange_with(
     exchange.record_connected();
     let host = connection.host_header();
     let request = adapt_headers(prepared.request, host, &exchange.target, prepared.wants_upgrade);
-    let response = send(exchange, request, sender, used).await?;
-    Ok(forward_response(exchange, response, prepared.from, &prepared.public, prepared.path, prepared.upgrade))
+    let response = send(connection, exchange, request, sender, used).await?;
+    let PreparedRequest { public, path, from, upgrade, .. } = prepared;
+    Ok(forward_response(connection, exchange, response, from, &public, path, upgrade))
 }
 
 /// Sends a request and waits for the response's head. A reused connection may have been closed in the meantime: if nothing of
 /// the request was sent, it is retried once on a new one. Otherwise not: a POST to an MCP server is not idempotent.
 async fn send(
+    connection: &ClientConnection,
     exchange: &Arc<Exchange>,
     mut request: Request<ProxyBody>,
     mut sender: Sender,
     mut used: bool,
 ) -> Result<Response<Incoming>, Refusal> {
-    let connection = &exchange.connection;
+    let limits = &connection.context().limits;
     loop {
         let sent = {
             let hop = sender.hop();
             sender.send(adapt_to_version(request, hop, &exchange.target))
         };
-        let sent = match TimeoutWatch::start(exchange) {
+        let sent = match TimeoutWatch::start(exchange, limits) {
             None => sent.await,
             Some(mut watch) => tokio::select! {
                 sent = sent => sent,
@@ -212,15 +214,15 @@ async fn send(
                 used = false;
                 sender = connection.new_sender(&exchange.target).await?;
             }
-            Err(failure) => return Err(send_refusal(exchange, &failure.error)),
+            Err(failure) => return Err(send_refusal(exchange, limits, &failure.error)),
         }
     }
 }
 
 /// The refusal for a request that got no response.
-fn send_refusal(exchange: &Exchange, error: &hyper::Error) -> Refusal {
+fn send_refusal(exchange: &Exchange, limits: &Limits, error: &hyper::Error) -> Refusal {
     if exchange.is_too_large() {
-        return Refusal::body_too_large(exchange.connection.context().limits.body);
+        return Refusal::body_too_large(limits.body);
     }
     if exchange.is_malformed() {
         return Refusal::malformed_body();
@@ -288,6 +290,7 @@ pub(crate) fn adapt_to_version(
 
 /// Records a response's head and wraps its body for the client.
 fn forward_response(
+    connection: &ClientConnection,
     exchange: &Arc<Exchange>,
     mut response: Response<Incoming>,
     to: Hop,
@@ -304,12 +307,12 @@ fn forward_response(
     // Before any header is changed: the trace has the head as the server sent it.
     exchange.record_response_head(&parts);
     let tap = Tap::response(exchange, &parts.headers);
-    let mut rewrite = endpoint_rewrite(exchange, &parts.headers, public).map(Rewrite::Endpoint);
+    let mut rewrite = endpoint_rewrite(connection, exchange, &parts.headers, public).map(Rewrite::Endpoint);
     if rewrite.is_some() {
         // The rewritten body has another length; hyper frames it as chunks.
         parts.headers.remove(CONTENT_LENGTH);
     }
-    if let (Some(csp), Some(path)) = (exchange.own_csp(), path) {
+    if let (Some(csp), Some(path)) = (connection.own_csp(exchange), path) {
         csp.apply_to_page(exchange, &path, &mut parts.headers);
         let events = csp.event_rewrite(exchange, &mut parts.headers);
         rewrite = rewrite.or(events.map(|events| Rewrite::Events(Box::new(events))));
@@ -317,17 +320,18 @@ fn forward_response(
     headers::strip_hop(&mut parts.headers, to, switching);
     // hyper writes the version of the client's own connection; that of the upstream's means nothing there.
     parts.version = Version::HTTP_11;
-    Response::from_parts(parts, ProxyBody::passing(body, tap, rewrite))
+    Response::from_parts(parts, ProxyBody::passing(body, tap, rewrite, connection.context()))
 }
 
 /// The rewriting of the `endpoint` event, which only a stream of HTTP+SSE begins with (MCP 2024-11-05, basic/transports): one
 /// that a GET opened outside of any session.
 fn endpoint_rewrite(
+    connection: &ClientConnection,
     exchange: &Exchange,
     headers: &HeaderMap,
     public: &PublicOrigin,
 ) -> Option<EndpointRewrite> {
-    let applies = exchange.connection.is_reverse()
+    let applies = connection.is_reverse()
         && exchange.method() == Method::GET
         && headers::is_event_stream(headers)
         && headers::session(headers).is_none()
@@ -375,8 +379,7 @@ async fn tunnel(client: OnUpgrade, upstream: OnUpgrade, exchange: Arc<Exchange>)
 }
 
 /// The refusal of a request whose headers or announced length exceed the limits.
-fn too_large(exchange: &Exchange, headers: &HeaderMap) -> Option<Refusal> {
-    let limits = &exchange.connection.context().limits;
+fn too_large(limits: &Limits, headers: &HeaderMap) -> Option<Refusal> {
     if headers::size(headers) > limits.headers {
         return Some(Refusal::headers_too_large(limits.headers));
     }

@@ -4,6 +4,7 @@
 //! ends as soon as no response can arrive on it: for a stream with the server's own messages only, that is at once
 //! ([`StreamKind`]).
 
+use super::context::RelayContext;
 use crate::http::record::exchange::Exchange;
 use crate::http::record::streams::StreamKind;
 use std::future::Future;
@@ -15,14 +16,18 @@ use std::time::Duration;
 pub(crate) type StreamEnd = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A future that resolves when a stream may end: once the proxy drains, and the responses that it carries have arrived.
-pub(crate) fn stream_end(exchange: &Arc<Exchange>, kind: StreamKind) -> Option<StreamEnd> {
+pub(crate) fn stream_end(
+    exchange: &Arc<Exchange>,
+    kind: StreamKind,
+    context: &RelayContext,
+) -> Option<StreamEnd> {
     // Polled, and only while draining: a notification would cost every response of every session something.
     const POLL_INTERVAL: Duration = Duration::from_millis(20);
     if kind == StreamKind::Unknown {
         return None;
     }
     let exchange = Arc::clone(exchange);
-    let mut drain = exchange.connection.context().drain();
+    let mut drain = context.drain();
     Some(Box::pin(async move {
         // Fails only when the sender is gone, and that lives as long as the proxy.
         let _ = drain.wait_for(|draining| *draining).await;

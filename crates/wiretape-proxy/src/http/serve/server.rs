@@ -11,6 +11,7 @@ use crate::http::options::{
 use crate::http::policy::csp::Csp;
 use crate::http::policy::host_guard::HostGuard;
 use crate::http::policy::login::Login;
+use crate::http::record::connection::RecordedListener;
 use crate::http::record::traces::SessionTraces;
 use crate::http::refusal::Refusal;
 use crate::http::relay::connection::{self, Listener};
@@ -162,10 +163,15 @@ fn bind(options: &ListenerOptions) -> Result<(StdListener, Arc<Listener>), Proxy
         }
         Route::Forward(_) => (None, None, None),
     };
+    let upstream = match &options.route {
+        Route::Reverse(reverse) => Some(reverse.upstream.to_string()),
+        Route::Forward(_) => None,
+    };
+    let recorded = RecordedListener { name: options.name.as_str().into(), upstream };
     Ok((
         listener,
         Arc::new(Listener {
-            name: options.name.as_str().into(),
+            recorded: Arc::new(recorded),
             options: options.clone(),
             address,
             target,
