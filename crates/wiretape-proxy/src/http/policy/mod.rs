@@ -5,3 +5,4 @@ pub(crate) mod endpoint;
 pub(crate) mod host_guard;
 pub(crate) mod login;
 pub(crate) mod oauth;
+pub(crate) mod public_origin;

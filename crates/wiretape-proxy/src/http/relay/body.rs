@@ -6,13 +6,12 @@
 //! Frames are never merged or split otherwise, because a client of an event stream waits for each.
 
 use super::context::RelayContext;
-use super::handle;
 use super::rewrite::Rewrite;
 use super::stream_end::{StreamEnd, stream_end};
 use crate::http::options::Limits;
 use crate::http::record::exchange::Exchange;
 use crate::http::record::tap::{PendingRecording, Tap};
-use crate::http::refusal::Refusal;
+use crate::http::refusal::{self, Refusal};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -195,7 +194,7 @@ impl PassingBody {
             Err(refusal) => {
                 if let Some(inner) = self.inner.take() {
                     // Read to its end, so that the peer is not cut off while it writes and gets to read the refusal.
-                    handle::discard_in_background(inner);
+                    refusal::discard_in_background(inner);
                 }
                 return FrameOutcome::Refused(refusal);
             }

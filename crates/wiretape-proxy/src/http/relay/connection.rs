@@ -15,6 +15,7 @@ use crate::http::options::{HostHeader, ListenerOptions, PrivateTargets, Route};
 use crate::http::policy::csp::Csp;
 use crate::http::policy::host_guard::HostGuard;
 use crate::http::policy::login::Login;
+use crate::http::policy::public_origin::PublicOrigin;
 use crate::http::record::connection::{ConnectionRecorder, RecordedListener};
 use crate::http::record::exchange::Exchange;
 use crate::http::refusal::Refusal;
@@ -352,6 +353,11 @@ impl ClientConnection {
             }
             _ => Reach::Anywhere,
         }
+    }
+
+    /// Our origin as the client of a request knows it.
+    pub(crate) fn public_origin(&self, parts: &request::Parts) -> PublicOrigin {
+        PublicOrigin::of(parts, self.listener.address)
     }
 
     /// How `Host` is handled.

@@ -8,31 +8,26 @@
 
 use super::body::{ProxyBody, TimeoutWatch};
 use super::connection::ClientConnection;
-use super::forward;
 use super::rewrite::Rewrite;
 use super::upstream::{SendFailure, Sender};
+use super::{csp, forward, login};
 use crate::http::headers::{self, Hop};
 use crate::http::options::{HostHeader, Limits};
 use crate::http::policy::endpoint::EndpointRewrite;
-use crate::http::policy::login::{self, LoginRequest};
+use crate::http::policy::login::LoginRequest;
+use crate::http::policy::public_origin::PublicOrigin;
 use crate::http::record::exchange::Exchange;
 use crate::http::record::tap::Tap;
-use crate::http::refusal::Refusal;
+use crate::http::refusal::{self, Refusal};
 use crate::http::target::Target;
 use http::header::{CONTENT_LENGTH, HOST};
-use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, request};
-use http_body::Body;
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
-use std::fmt;
 use std::future::{Future, poll_fn};
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 use wiretape_events::Ended;
 
 /// Serves a request of a client connection. Never fails: every problem becomes a response.
@@ -49,7 +44,9 @@ pub(crate) fn handle(
             IncomingRequest::Report(request) => {
                 let csp =
                     connection.csp().expect("`classify` returns `Report` only for a connection with a CSP");
-                return Ok(Box::pin(csp.take_report(&connection, request)).await);
+                let target = connection.listener_handle().target.as_deref();
+                let answer = csp.take_report(&connection.context().recorder, target, request);
+                return Ok(Box::pin(answer).await.map(ProxyBody::from));
             }
             IncomingRequest::Plain { exchange, parts, body } => {
                 let answer = relay(&connection, &exchange, parts, body).await;
@@ -95,7 +92,7 @@ fn classify(connection: &Arc<ClientConnection>, mut request: Request<Incoming>) 
     };
     let (parts, body) = request.into_parts();
     let login = connection.login();
-    match login.and_then(|login| login.step(&parts, || PublicOrigin::of(connection, &parts))) {
+    match login.and_then(|login| login.step(&parts, || connection.public_origin(&parts))) {
         Some(step) => {
             let exchange = connection.begin_exchange(step.foreign().unwrap_or(&target), &parts);
             IncomingRequest::Login { exchange, step, parts, body }
@@ -117,7 +114,7 @@ async fn relay(
         login.rewrite_headers(response.headers_mut(), &public);
     }
     match connection.csp() {
-        Some(csp) => Box::pin(csp.apply_to_answer(exchange, response)).await,
+        Some(csp) => Box::pin(csp::apply_to_answer(csp, exchange, response)).await,
         None => Ok(response),
     }
 }
@@ -142,14 +139,14 @@ pub(crate) fn prepare(
 ) -> Result<PreparedRequest, Refusal> {
     let limits = &connection.context().limits;
     if let Some(refusal) = too_large(limits, &parts.headers) {
-        discard_in_background(body);
+        refusal::discard_in_background(body);
         return Err(refusal);
     }
     let tap = Tap::request(exchange, &parts.headers, limits.body);
     // HTTP/2 has no `Upgrade` (RFC 9113, section 8.6).
     let wants_upgrade = headers::wants_upgrade(&parts.headers) && parts.version == Version::HTTP_11;
     Ok(PreparedRequest {
-        public: PublicOrigin::of(connection, &parts),
+        public: connection.public_origin(&parts),
         path: connection.csp().map(|_| parts.uri.path().to_owned()),
         from: Hop::from(parts.version),
         upgrade: wants_upgrade.then(|| parts.extensions.remove::<OnUpgrade>()).flatten(),
@@ -168,7 +165,7 @@ pub(crate) async fn exchange_with(
         Ok(sender) => sender,
         Err(refusal) => {
             // Read the body first: only then are the message and its id in the trace, and in the JSON-RPC error.
-            drain(prepared.request.into_body()).await;
+            refusal::drain(prepared.request.into_body()).await;
             return Err(refusal);
         }
     };
@@ -339,35 +336,6 @@ fn endpoint_rewrite(
     applies.then(|| EndpointRewrite::new(exchange.target.origin(), &public.to_string()))
 }
 
-/// Our own origin as the client knows it. Kept in parts and formatted on demand: most exchanges never need the text.
-#[derive(Clone)]
-pub(crate) enum PublicOrigin {
-    Host(HeaderValue),
-    Authority(Authority),
-    Address(SocketAddr),
-}
-
-impl PublicOrigin {
-    fn of(connection: &ClientConnection, parts: &request::Parts) -> Self {
-        let host = parts.headers.get(HOST).filter(|host| host.to_str().is_ok());
-        match (host, parts.uri.authority()) {
-            (Some(host), _) => PublicOrigin::Host(host.clone()),
-            (None, Some(authority)) => PublicOrigin::Authority(authority.clone()),
-            (None, None) => PublicOrigin::Address(connection.listener_handle().address),
-        }
-    }
-}
-
-impl fmt::Display for PublicOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PublicOrigin::Host(host) => write!(f, "http://{}", host.to_str().unwrap_or_default()),
-            PublicOrigin::Authority(authority) => write!(f, "http://{authority}"),
-            PublicOrigin::Address(address) => write!(f, "http://{address}"),
-        }
-    }
-}
-
 /// Copies the bytes of an upgraded connection in both directions, unread.
 async fn tunnel(client: OnUpgrade, upstream: OnUpgrade, exchange: Arc<Exchange>) {
     exchange.record_failure(Ended::Upgraded, None);
@@ -385,20 +353,4 @@ fn too_large(limits: &Limits, headers: &HeaderMap) -> Option<Refusal> {
     }
     let length = headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok()?;
     (length > limits.body).then(|| Refusal::body_too_large(limits.body))
-}
-
-/// How long the body of a refused request is read.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Reads a body to its end. If it has a tap, the request is recorded and its id becomes known.
-async fn drain(body: impl Body + Unpin) {
-    let mut body = body;
-    let _ =
-        tokio::time::timeout(DRAIN_TIMEOUT, async { while let Some(Ok(_)) = body.frame().await {} }).await;
-}
-
-/// Reads and discards the body of a refused request while the response is sent: many clients read the response only after
-/// sending everything, and closing with unread bytes would reset the connection. Its size doesn't matter, nothing is kept.
-pub(crate) fn discard_in_background(body: Incoming) {
-    tokio::spawn(drain(body));
 }

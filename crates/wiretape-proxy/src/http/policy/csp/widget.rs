@@ -7,7 +7,7 @@ use wiretape_trace::value::Value;
 
 /// The methods in a request whose results may hold widgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct ResourceRequests {
+pub(crate) struct ResourceRequests {
     resources: bool,
     templates: bool,
     contents: bool,
