@@ -17,7 +17,7 @@
 //! - [`export`]: traces in other formats
 //! - [`definitions`]: the tools, prompts and resources that a server lists
 //! - [`diff`]: compares the calls of two traces
-//! - [`drift`]: changes of definitions since a baseline
+//! - [`drift`]: definition changes since a baseline
 //! - [`glance`]: one-line descriptions of payloads
 //! - [`lint`]: violations of the specification
 //! - [`latency`]: latencies and their percentiles

@@ -46,19 +46,24 @@ pub struct CallCounts {
 impl CallCounts {
     /// The number of failed calls, as by [`Outcome::is_error`].
     pub fn errors(&self) -> u64 {
-        self.tool_errors + self.protocol_errors + self.http_errors + self.timed_out + self.crashed
+        self.sum(Outcome::is_error)
     }
 
     /// The number of calls without a response in time, as by [`Outcome::is_unanswered`].
     pub fn without_answer(&self) -> u64 {
-        self.timed_out + self.cancelled + self.disconnected + self.crashed + self.unanswered + self.pending
+        self.sum(Outcome::is_unanswered)
+    }
+
+    fn sum(&self, counts: fn(Outcome) -> bool) -> u64 {
+        let outcomes = Outcome::ALL.into_iter().filter(|outcome| counts(*outcome));
+        outcomes.map(|outcome| self.get(outcome)).sum()
     }
 
     /// The number of calls with this outcome.
     pub fn get(&self, outcome: Outcome) -> u64 {
         match outcome {
-            // Timeouts and crashes are in both sums, so they are added back once.
-            Outcome::Ok => self.calls - self.errors() - self.without_answer() + self.timed_out + self.crashed,
+            // Successful calls have no count of their own: they are the rest of the total.
+            Outcome::Ok => self.calls - self.sum(|outcome| outcome != Outcome::Ok),
             Outcome::ToolError => self.tool_errors,
             Outcome::ProtocolError => self.protocol_errors,
             Outcome::HttpError => self.http_errors,

@@ -125,6 +125,7 @@ fn call(ids: &EventIds, tool: &str, status: Outcome) -> Event {
         },
         response: None,
         latency_us: 1500,
+        call_us: 1450,
         upstream_us: 1400,
         spans: Vec::new(),
         openai: None,

@@ -180,6 +180,7 @@ impl Names {
                 message,
             }),
             latency_us,
+            call_us: latency_us,
             upstream_us: latency_us - 100,
             spans: vec![Span("Upstream", latency_us)],
             openai: None,

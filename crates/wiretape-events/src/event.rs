@@ -18,7 +18,7 @@ pub const VERSION: u64 = 1;
 pub enum Event {
     /// A request has ended.
     Request(Box<RequestEvent>),
-    /// A session has begun.
+    /// A session has started.
     Session(SessionEvent),
     /// A server's list of tools, resources or prompts is new or has changed.
     Schema(SchemaEvent),
@@ -66,11 +66,15 @@ pub struct RequestEvent {
     pub response: Option<LoggedResponse>,
     /// From the request's head to the end of the response, in microseconds.
     pub latency_us: u64,
+    /// The duration of the call, in microseconds, as the analysis of a trace has it: from the request's message
+    /// to its answer or, without one, to the end. The store needs it; the event schema doesn't have it.
+    #[serde(skip)]
+    pub call_us: u64,
     /// How long the server had the request, in microseconds; 0 if it was not reached.
     pub upstream_us: u64,
     /// The stages of the exchange; their durations add up to `latency_us`.
     pub spans: Vec<Span>,
-    /// What ChatGPT says about its user: the members of `_meta` that begin with `openai/`, without the
+    /// User metadata sent by ChatGPT: the members of `_meta` that begin with `openai/`, without the
     /// prefix.
     pub openai: Option<Raw>,
     /// When the request arrived, in milliseconds since 1970.
@@ -83,7 +87,7 @@ pub struct RequestEvent {
     pub status: Outcome,
     /// The JSON-RPC error code.
     pub error_code: Option<i64>,
-    /// What went wrong, for people.
+    /// What went wrong, human-readable.
     pub error_message: Option<String>,
     /// The length of the request's body on the wire, in bytes.
     pub request_bytes: u64,
@@ -221,7 +225,7 @@ pub struct LoggedCall {
     pub status: Outcome,
     /// The JSON-RPC error code.
     pub error_code: Option<i64>,
-    /// What went wrong, for people.
+    /// What went wrong, human-readable.
     pub error_message: Option<String>,
     /// The JSON-RPC message, redacted; long parameters are omitted.
     pub message: Raw,
@@ -266,7 +270,7 @@ pub enum LoggedResponse {
     },
 }
 
-/// A session that has begun.
+/// A session that has started.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SessionEvent {
     /// The version of the event schema.
@@ -360,7 +364,7 @@ pub enum ChangeType {
     Added,
     /// The entries have changed.
     Modified,
-    /// The entries are gone.
+    /// The entries were removed.
     Removed,
 }
 

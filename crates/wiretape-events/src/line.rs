@@ -41,7 +41,7 @@ pub enum LineWhat {
         /// If the status is `error`: the JSON-RPC error code, else an HTTP status of 400 or more, else 0.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_code: Option<i64>,
-        /// If the status is `error`: what went wrong, for people.
+        /// If the status is `error`: what went wrong, human-readable.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     },
@@ -60,7 +60,7 @@ pub enum LineWhat {
         #[serde(skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     },
-    /// A session has begun.
+    /// A session has started.
     SessionStart,
     /// A session has ended: the client ended it, it was idle for too long, or the proxy was stopped.
     SessionEnd,

@@ -119,12 +119,6 @@ impl Transaction {
         self.session.clone().or_else(|| session_in(&self.target))
     }
 
-    /// The time this many microseconds after the request's head, on the monotonic clock. Unlike wall-clock
-    /// milliseconds, the times of two exchanges can be compared, even if the clock was set in between.
-    pub(crate) fn us_after(&self, us: u64) -> u64 {
-        self.timings.started.us.saturating_add(us)
-    }
-
     /// When the exchange ended, in milliseconds since 1970. Computed from the start, so that it agrees with
     /// the durations even if the clock was set in between.
     pub fn ended_ms(&self) -> i64 {
@@ -147,12 +141,18 @@ pub fn is_answer(message: &[u8]) -> bool {
     message.first() == Some(&b'[') || Envelope::scan(message).kind == MessageKind::Response
 }
 
-/// When the stages of an exchange were reached: microseconds after its request's head, except for `started`.
+/// When the stages of an exchange were reached: microseconds after its request's head, except for the first
+/// three, which are times of a clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Timings {
     /// When the request's head was complete. The microseconds are those of a clock that all exchanges of a
     /// proxy, or of a recording, have in common.
     pub started: Moment,
+    /// When the request's message was observed, in microseconds of the clock of `started`: the time of its line
+    /// in the trace. `None` if the request has no message.
+    pub asked_at: Option<u64>,
+    /// The same for the message that answers it. A stream may stay open for long after its answer.
+    pub answer_at: Option<u64>,
     /// When there was a connection to the upstream, new or reused.
     pub connected_us: Option<u64>,
     /// When the response's head was complete. `None` also if the proxy answered in the server's place.

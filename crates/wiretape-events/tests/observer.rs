@@ -35,11 +35,11 @@ fn how_a_call_went_is_told_apart() {
     check_status(call(1, "add", &answer(1, error)), ("protocol_error", Some(-32602), Some("bad arguments")));
     let unanswered = |ended, status| Transaction { ended, status, ..call(1, "add", "") };
     check_status(unanswered(Ended::Complete, Some(401)), ("http_error", None, Some("HTTP 401")));
-    let ended = "the server's answer ended without a result";
+    let ended = "the response ended without a result";
     check_status(unanswered(Ended::Complete, Some(200)), ("http_error", None, Some(ended)));
     check_status(
         unanswered(Ended::ClientClosed, Some(200)),
-        ("disconnected", None, Some("the client went away")),
+        ("disconnected", None, Some("the client disconnected")),
     );
     check_status(unanswered(Ended::Timeout, None), ("timeout", None, None));
     let refused =
@@ -49,7 +49,7 @@ fn how_a_call_went_is_told_apart() {
         protocol_version: Some("2026-07-28".to_owned()),
         ..unanswered(Ended::ClientClosed, Some(200))
     };
-    check_status(modern, ("cancelled", None, Some("the client went away")));
+    check_status(modern, ("cancelled", None, Some("the client disconnected")));
     check_status(
         unanswered(Ended::Stopped, Some(200)),
         ("disconnected", None, Some("the proxy was stopped")),
@@ -591,7 +591,7 @@ fn the_times_of_a_cancelled_call_end_with_it() {
     let mut told = Told::new();
     told.observe(accepted(1));
     let mut cancels = Transaction { request: Some(cancel.into()), ..accepted(0) };
-    cancels.timings.started.us = 400;
+    cancels.timings.asked_at = Some(400);
     told.observe(cancels);
     let event = &told.events("request")[0];
     assert_eq!((&event["status"], &event["latency_us"]), (&json!("cancelled"), &json!(400)));

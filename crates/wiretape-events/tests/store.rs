@@ -66,6 +66,7 @@ impl Place {
             },
             response: Some(LoggedResponse::Mcp { status: 200, result: "ok", parts: None, message: json() }),
             latency_us: 1000,
+            call_us: 1000,
             upstream_us: 900,
             spans: Vec::new(),
             openai: None,
@@ -286,7 +287,7 @@ fn filters_narrow_what_is_told() {
     let place = Place::new();
     let mut failed = place.request("abd", "3", "sub", NOON + 2);
     failed.status = Outcome::ToolError;
-    failed.latency_us = 9000;
+    failed.call_us = 9000;
     place.write(&[
         place.session("abc", "cli", NOON),
         place.session("abd", "ide", NOON),
@@ -328,7 +329,7 @@ fn statistics_are_by_server_method_and_tool() {
     let place = Place::new();
     let timed = |id: u64| {
         let mut request = place.request("s", &id.to_string(), "add", NOON);
-        request.latency_us = id;
+        request.call_us = id;
         request.status = if id == 100 { Outcome::TimedOut } else { Outcome::Ok };
         signal(request)
     };
@@ -349,13 +350,14 @@ fn what_was_not_answered_is_in_no_percentile() {
     let place = Place::new();
     let waited = |status, us| {
         let mut request = place.request("s", "1", "add", NOON);
-        (request.status, request.latency_us, request.response) = (status, us, None);
+        (request.status, request.call_us, request.response) = (status, us, None);
         signal(request)
     };
+    // An HTTP error, even with a response, says how fast a gateway refuses, not how fast the server is.
     let unanswered = [Outcome::Cancelled, Outcome::TimedOut, Outcome::Disconnected, Outcome::HttpError];
     let mut calls: Vec<_> = (1000..).zip(unanswered).map(|(us, status)| waited(status, us)).collect();
     let mut answered = place.request("s", "1", "add", NOON);
-    (answered.status, answered.latency_us) = (Outcome::HttpError, 5);
+    (answered.status, answered.call_us) = (Outcome::ToolError, 5);
     calls.push(signal(answered));
     place.write(&calls);
     let store = place.store();
@@ -366,10 +368,11 @@ fn what_was_not_answered_is_in_no_percentile() {
     assert_eq!(
         told,
         [
+            (Outcome::HttpError, 1003),
             (Outcome::Disconnected, 1002),
             (Outcome::TimedOut, 1001),
             (Outcome::Cancelled, 1000),
-            (Outcome::HttpError, 5)
+            (Outcome::ToolError, 5)
         ]
     );
 }
@@ -512,7 +515,7 @@ fn rows_are_kept_while_another_program_holds_the_store() {
     assert_eq!(place.ids(), ["1"], "a reader reads all the same");
     other.execute_batch("COMMIT").unwrap();
     let told = wake_until_told(&mut sink).unwrap();
-    assert!(told.contains("written again") && told.contains("nothing was lost"), "{told}");
+    assert!(told.contains("writable again") && told.contains("nothing was lost"), "{told}");
     assert_eq!(place.ids(), ["1", "2", "3"]);
     assert_eq!(wake_until_told(&mut sink), None, "and then nothing is left to do");
 }
@@ -555,7 +558,7 @@ fn what_never_was_a_store_is_left_alone() {
         let mut sink = place.sink();
         sink.take(&[place.call("s", "1", "add", NOON)]).unwrap();
         let told = wake_until_told(&mut sink).unwrap();
-        assert!(told.contains("store.db is not a store") && told.contains("move this one"), "{told}");
+        assert!(told.contains("store.db is not a store") && told.contains("move this one away"), "{told}");
         std::thread::sleep(sink.wake_in().unwrap());
         sink.wake().unwrap();
         let error = Store::open_read(&place.path()).unwrap_err();
@@ -563,7 +566,7 @@ fn what_never_was_a_store_is_left_alone() {
         assert_eq!(std::fs::read(place.path()).unwrap(), content);
         assert_eq!(place.names(), ["store.db"]);
         std::fs::remove_file(place.path()).unwrap();
-        assert!(wake_until_told(&mut sink).unwrap().contains("written again"));
+        assert!(wake_until_told(&mut sink).unwrap().contains("writable again"));
         assert_eq!(place.ids(), ["1"]);
     }
 }
@@ -654,7 +657,7 @@ fn child_that_may_not_write() {
     assert!(told.contains("can't be written"), "{told}");
     assert_eq!(place.ids(), ["1"]);
     permit(0o600);
-    assert!(wake_until_told(&mut sink).unwrap().contains("written again"));
+    assert!(wake_until_told(&mut sink).unwrap().contains("writable again"));
     assert_eq!(place.ids(), ["1", "2"]);
     std::fs::write(format!("{path}/done"), b"").unwrap();
 }
@@ -695,7 +698,7 @@ fn a_directory_that_cannot_be_made_is_told_once() {
     std::thread::sleep(sink.wake_in().unwrap());
     sink.wake().unwrap();
     std::fs::remove_file(&in_the_way).unwrap();
-    assert!(wake_until_told(&mut sink).unwrap().contains("written again"));
+    assert!(wake_until_told(&mut sink).unwrap().contains("writable again"));
     assert_eq!(Store::open_read(&path).unwrap().info().unwrap().rows.calls, 1);
 }
 
@@ -962,7 +965,7 @@ fn a_sink_without_room_goes_on_and_says_so() {
         .unwrap();
     assert!(status.success());
     let told = std::fs::read_to_string(place.directory.path().join("store.db.told")).unwrap();
-    assert!(told.starts_with("0 ") && told.contains("calls are kept"), "{told}");
+    assert!(told.starts_with("0 ") && told.contains("calls are buffered"), "{told}");
     place.write(&[place.call("s", "after", "add", NOON)]);
     assert_eq!(integrity(&place), "ok");
 }

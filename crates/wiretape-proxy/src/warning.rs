@@ -65,12 +65,12 @@ pub enum Warning {
         /// The operating system's message.
         reason: String,
     },
-    /// Clients on other machines begin more sessions than are recorded.
-    #[error("clients on other machines begin sessions so fast that some are not recorded; traffic continues")]
+    /// Clients on other machines start more sessions than are recorded.
+    #[error("clients on other machines start too many sessions: some are not recorded; traffic continues")]
     TooManyTraces,
-    /// TLS is tunnelled, so its content is not recorded.
+    /// TLS is tunneled, so its content is not recorded.
     #[error(
-        "HTTPS to {host} is tunnelled and not recorded; to record it, see `wiretape ca` and use --intercept"
+        "HTTPS to {host} is tunneled and not recorded; to record it, see `wiretape ca` and use --intercept"
     )]
     Tunnelled {
         /// The target of the `CONNECT`, `host:port`.
@@ -78,7 +78,7 @@ pub enum Warning {
     },
     /// TLS could not be intercepted.
     #[error(
-        "can't intercept HTTPS to {host}: {reason}; does the client trust the certificate that `wiretape ca` shows?"
+        "can't intercept HTTPS to {host}: {reason}; does the client trust the certificate that `wiretape ca` prints?"
     )]
     NotIntercepted {
         /// The target of the `CONNECT`, `host:port`.

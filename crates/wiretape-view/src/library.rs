@@ -60,7 +60,7 @@ struct NamedTrace {
 /// Why a trace could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenError {
-    #[error("there is no trace `{0}` here")]
+    #[error("no trace `{0}` on this machine")]
     Unknown(String),
     #[error("no trace is named")]
     Nothing,

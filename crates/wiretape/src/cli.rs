@@ -30,7 +30,7 @@ use wiretape_proxy::platform;
     disable_help_subcommand = true,
     after_help = "\
 Examples:
-  wiretape record -- npx my-server     server command for your MCP client
+  wiretape record -- npx my-server     record a stdio server; use it as the command in your client
   wiretape proxy --upstream URL        record an HTTP server
   wiretape ls                          list recorded traces
   wiretape show latest                 show the messages of the newest trace
@@ -43,7 +43,7 @@ directory; set WIRETAPE_DATA_DIR to use another one.
 
 Exit codes (see docs/exit-codes.md):
   0  success
-  1  findings from lint, diff, verify, replay or integrity
+  1  findings from lint, diff, verify, replay, integrity or redact --check
   2  usage error or failure
   3  only part of the input was imported or loaded
   `record` exits with the code of the command it wraps."

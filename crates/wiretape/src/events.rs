@@ -40,7 +40,7 @@ pub(crate) struct EventArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     events: Option<PathBuf>,
 
-    /// Print events to standard error, for people or as JSON
+    /// Print events to standard error, human-readable or as JSON
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "pretty")]
     print: Option<PrintLook>,
 
@@ -61,7 +61,7 @@ pub(crate) struct EventArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum PrintLook {
-    /// One line per event, for people.
+    /// One line per event, human-readable.
     Pretty,
     /// One JSON object per line.
     Json,

@@ -69,12 +69,12 @@ impl StoreFeed {
     pub(crate) fn finish(self) {
         self.queue.end();
         if self.done.recv_timeout(PATIENCE).is_err() {
-            warn(&format!("writing takes too long, so the end of this session may be missing; {REMEDY}"));
+            warn(&format!("writing is too slow: the end of this session may be missing; {REMEDY}"));
         }
         let dropped = self.queue.waiting.lock().dropped;
         if dropped > 0 {
             let dropped = units::count(dropped, "write");
-            warn(&format!("{dropped} too large or too fast to store; {REMEDY}"));
+            warn(&format!("{dropped} dropped because they were too large or arrived too fast; {REMEDY}"));
         }
     }
 }

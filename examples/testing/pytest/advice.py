@@ -1,4 +1,4 @@
-"""What is tested: asks a server for the weather, and says what to take along."""
+"""The code under test: gets the weather and advises what to take."""
 
 from mcp import Client, MCPError
 

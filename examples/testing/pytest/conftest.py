@@ -28,7 +28,7 @@ def replay(request, tmp_path):
         args = ["replay", str(TRACE), "--strict", "--report", str(report), *options]
         async with Client(StdioServerParameters(command="wiretape", args=args)) as client:
             yield client
-        # A miss fails the test even if the agent takes the error for an answer.
+        # A miss fails the test even if the agent treats the error like a response.
         failures = [failure.get("message") for failure in ElementTree.parse(report).iter("failure")]
         assert not failures, "; ".join(failures)
 
@@ -49,7 +49,7 @@ def listening():
                 yield re.search(r"http://\S+", first).group()
             finally:
                 process.terminate()
-                told = process.stderr.read()
-        assert process.returncode == status, told
+                output = process.stderr.read()
+        assert process.returncode == status, output
 
     return start

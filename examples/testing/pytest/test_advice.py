@@ -10,7 +10,7 @@ async def test_rain_takes_an_umbrella(replay):
         assert await advice(client, "Lisbon") == "Take an umbrella."
 
 
-async def test_the_tool_says_what_it_said(replay):
+async def test_the_tool_responds_as_recorded(replay):
     async with replay() as client:
         result = await client.call_tool("weather", {"city": "Oslo"})
     assert not result.is_error
@@ -23,7 +23,7 @@ async def test_over_http(listening):
             assert await advice(client, "Lisbon") == "Take an umbrella."
 
 
-async def test_everything_that_was_recorded_is_asked_for(replay):
+async def test_every_recorded_call_is_made(replay):
     async with replay("--require-all") as client:
         await client.list_tools()
         for city in ["Lisbon", "Oslo"]:

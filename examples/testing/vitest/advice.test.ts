@@ -27,7 +27,7 @@ async function start(...options: string[]) {
   return { client, end };
 }
 
-/** The same for most tests: a miss fails the test even if the agent takes the error for an answer. */
+/** The same for most tests: a miss fails the test even if the agent treats the error like a response. */
 async function replay(...options: string[]) {
   const { client, end } = await start(...options);
   onTestFinished(async () => expect((await end()).misses).toEqual([]));
@@ -39,14 +39,14 @@ test("rain takes an umbrella", async () => {
   expect(await advice(client, "Lisbon")).toBe("Take an umbrella.");
 });
 
-test("the tool answers as recorded", async () => {
+test("the tool responds as recorded", async () => {
   const client = await replay();
   const result = await client.callTool({ name: "weather", arguments: { city: "Oslo" } });
   expect(result.isError).toBeFalsy();
   expect(result.structuredContent).toEqual({ city: "Oslo", celsius: 18.5, sky: "light rain" });
 });
 
-test("everything that was recorded is asked for", async () => {
+test("every recorded call is made", async () => {
   const { client, end } = await start("--require-all");
   await client.listTools();
   for (const city of ["Lisbon", "Oslo"]) await advice(client, city);

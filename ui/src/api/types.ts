@@ -58,7 +58,7 @@ client: string | null,
  */
 server: string | null, 
 /**
- * When it began.
+ * When the recording began; unknown if no line has a time.
  */
 startedUs: number | null, 
 /**
@@ -214,7 +214,7 @@ transport: string | null,
  */
 command: string | null, 
 /**
- * When it began.
+ * When the recording began; 0 if no line has a time.
  */
 startedUs: number, 
 /**
@@ -375,11 +375,11 @@ direction: Dir,
  */
 id: string | null, 
 /**
- * The session's id.
+ * The `Mcp-Session-Id` of the request; none over stdio.
  */
 session: string | null, 
 /**
- * The JSON-RPC method.
+ * The JSON-RPC method, such as `tools/call`.
  */
 method: string, 
 /**
@@ -403,15 +403,15 @@ isOpen: boolean,
  */
 code: number | null, 
 /**
- * From request to response.
+ * From the request to its outcome: the response, the cancellation, or the end of the exchange.
  */
 latencyUs: number | null, 
 /**
- * The part of the latency during which a person was asked.
+ * The part of the latency during which the client waited for the user.
  */
 personUs: number, 
 /**
- * The part of the latency during which the client answered requests of the server.
+ * The part of the latency during which the client handled other requests of the server.
  */
 clientUs: number, 
 /**
@@ -623,11 +623,11 @@ export type CallDetail = {
  */
 row: CallRow, 
 /**
- * The request's JSON.
+ * The request's JSON, and its line.
  */
 request: Payload, 
 /**
- * The response's JSON.
+ * The response's JSON, and its line; none if there was no response.
  */
 response: Payload | null, 
 /**
@@ -705,11 +705,11 @@ afterUs: number | null,
  */
 kind: MeanwhileKind, 
 /**
- * The call that a request or an answer belongs to.
+ * The call that a request or a response belongs to.
  */
 call: number | null, 
 /**
- * A one-line summary.
+ * The entry in one line, for the list.
  */
 about: string, };
 
@@ -736,7 +736,7 @@ calls: Array<CallRow>, };
  */
 export type HttpView = { 
 /**
- * The HTTP method.
+ * The HTTP method; unknown if the trace does not have the head of the request.
  */
 method: string | null, 
 /**
@@ -757,7 +757,7 @@ requestHeaders: Array<HeaderField>,
 responseHeaders: Array<HeaderField>, };
 
 /**
- * A header field.
+ * A header field of a request or a response.
  */
 export type HeaderField = { 
 /**
@@ -778,7 +778,7 @@ export type RawPage = {
  */
 total: number, 
 /**
- * The requested lines.
+ * The requested lines, in the order of the file.
  */
 lines: Array<RawLine>, };
 
@@ -857,15 +857,15 @@ share: number,
  */
 errors: number, 
 /**
- * The number of calls without an answer.
+ * The number of calls without a response.
  */
 unanswered: number, 
 /**
- * The mean latency.
+ * The mean latency of the calls with a response.
  */
 meanUs: number | null, 
 /**
- * The median latency.
+ * The median latency of the calls with a response.
  */
 p50Us: number | null, 
 /**
@@ -877,7 +877,7 @@ p95Us: number | null,
  */
 p99Us: number | null, 
 /**
- * The longest latency.
+ * The longest latency of the calls with a response.
  */
 maxUs: number | null, 
 /**
@@ -934,11 +934,11 @@ server: string | null,
  */
 revision: string | null, 
 /**
- * When its first call began.
+ * When it began: its first line, or its `initialize`.
  */
 fromUs: number, 
 /**
- * When its last call ended.
+ * When something last happened in it; for the only session of a trace, the last line.
  */
 toUs: number, 
 /**
@@ -950,12 +950,12 @@ calls: number,
  */
 errors: number, 
 /**
- * The number of calls without an answer.
+ * The number of calls without a response.
  */
 unanswered: number, };
 
 /**
- * The linter's findings.
+ * The linter's findings, as far as it has read the traces.
  */
 export type LintReport = { 
 /**
@@ -984,11 +984,11 @@ infos: number, };
  */
 export type RuleFindings = { 
 /**
- * The rule's code, such as `L014`.
+ * The rule's code, such as `M003`.
  */
 code: string, 
 /**
- * The rule's name.
+ * The rule's name, such as `id-null`.
  */
 name: string, 
 /**
@@ -1004,7 +1004,7 @@ severity: string,
  */
 what: string, 
 /**
- * Why it matters.
+ * Why the rule exists, in a sentence or two.
  */
 why: string, 
 /**
@@ -1037,11 +1037,11 @@ export type Finding = {
  */
 trace: number, 
 /**
- * The rule's code.
+ * The rule's code, such as `M003`.
  */
 code: string, 
 /**
- * The rule's name.
+ * The rule's name, such as `id-null`.
  */
 rule: string, 
 /**
@@ -1131,7 +1131,7 @@ from: number,
 rows: Array<DiffRow>, };
 
 /**
- * A changed definition.
+ * A change in a server's definitions.
  */
 export type DefinitionChange = { 
 /**
@@ -1143,7 +1143,7 @@ of: string,
  */
 name: string, 
 /**
- * How it changed.
+ * The kind of change: `added`, `removed`, `renamed`, `description` …
  */
 change: string, 
 /**
@@ -1163,11 +1163,11 @@ message: string,
  */
 advice: string, 
 /**
- * The old value.
+ * The old value as JSON; none if it was added.
  */
 before: string | null, 
 /**
- * The new value.
+ * The new value as JSON; none if it was removed.
  */
 after: string | null, };
 
@@ -1192,7 +1192,7 @@ pace: string | null,
  */
 direction: Dir, 
 /**
- * The JSON-RPC method.
+ * The JSON-RPC method, such as `tools/call`.
  */
 method: string, 
 /**
@@ -1229,7 +1229,7 @@ status: string,
  */
 isError: boolean, 
 /**
- * The time that the answering side itself took.
+ * The duration without the time that the responding side waited for the user or the other side.
  */
 tookUs: number | null, 
 /**
@@ -1242,7 +1242,7 @@ about: string, };
  */
 export type DiffDetail = { 
 /**
- * The differing values.
+ * The values that differ, in the order of the message.
  */
 differences: Array<DifferenceView>, 
 /**
@@ -1296,11 +1296,11 @@ errors: number,
  */
 rows: Array<StoreStat>, 
 /**
- * The slowest calls.
+ * The slowest calls, slowest first.
  */
 slow: Array<StoreCall>, 
 /**
- * The newest calls.
+ * The newest calls, newest first.
  */
 newest: Array<StoreCall>, 
 /**
@@ -1338,7 +1338,7 @@ export type StoreStat = {
  */
 server: string, 
 /**
- * The JSON-RPC method.
+ * The JSON-RPC method, such as `tools/call`.
  */
 method: string, 
 /**
@@ -1354,7 +1354,7 @@ calls: number,
  */
 errors: number, 
 /**
- * The median latency.
+ * The median latency of the calls with a response.
  */
 p50Us: number | null, 
 /**
@@ -1362,7 +1362,7 @@ p50Us: number | null,
  */
 p95Us: number | null, 
 /**
- * The longest latency.
+ * The longest latency of the calls with a response.
  */
 maxUs: number | null, };
 
@@ -1379,7 +1379,7 @@ atMs: number,
  */
 server: string, 
 /**
- * The JSON-RPC method.
+ * The JSON-RPC method, such as `tools/call`.
  */
 method: string, 
 /**
@@ -1399,15 +1399,15 @@ status: string,
  */
 isError: boolean, 
 /**
- * The error message.
+ * The error message, truncated; none if the call succeeded.
  */
 error: string | null, 
 /**
- * From request to response.
+ * From the request to the end of the response, or until the call was abandoned.
  */
 latencyUs: number | null, 
 /**
- * The session's id.
+ * The id of its session, as in `wiretape sessions`.
  */
 session: string | null, 
 /**
@@ -1420,11 +1420,11 @@ trace: string | null, };
  */
 export type StoreClient = { 
 /**
- * The client's name.
+ * The name in the client's `clientInfo`.
  */
 name: string, 
 /**
- * The client's version.
+ * The version in the client's `clientInfo`.
  */
 version: string | null, 
 /**
@@ -1488,7 +1488,7 @@ export type LiveRequest = {
 url: string, };
 
 /**
- * A report: traces with all answers that the page needs.
+ * A report: traces with everything that the page needs.
  */
 export type Report = { 
 /**
@@ -1524,11 +1524,11 @@ details: Array<ReportDetail>,
  */
 tools: ToolsReport, 
 /**
- * The sessions.
+ * The sessions in all traces.
  */
 sessions: Array<SessionRow>, 
 /**
- * The linter's findings.
+ * The findings of the linter, which has read everything.
  */
 lint: LintReport, };
 
@@ -1587,7 +1587,7 @@ data: string, };
  */
 export type Problem = { 
 /**
- * What is wrong.
+ * What is wrong, as a sentence for people.
  */
 error: string, 
 /**

@@ -8,7 +8,7 @@ test("backticks mark code", () => {
 });
 
 test("messages of the API become sentences", () => {
-  expect(sentence("there is no trace `x` here")).toBe("There is no trace `x` here.");
+  expect(sentence("no trace `x` on this machine")).toBe("No trace `x` on this machine.");
   expect(sentence("can't read it")).toBe("Can't read it.");
   expect(sentence("`soon` is not a duration")).toBe("`soon` is not a duration.");
   expect(sentence("notes.jsonl is damaged")).toBe("notes.jsonl is damaged.");

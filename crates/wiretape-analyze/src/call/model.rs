@@ -67,10 +67,9 @@ impl Call {
         self.duration_us.map(|us| us.saturating_sub(self.person_us + self.client_us))
     }
 
-    /// How long the answer took, for statistics: a duration that ended without an answer, or with one that the caller no
-    /// longer waited for, measures something else.
+    /// How long the answer took, for statistics; see [`Outcome::is_measured`].
     pub fn latency_us(&self) -> Option<u64> {
-        self.duration_us.filter(|_| self.response.is_some() && !self.is_late())
+        self.duration_us.filter(|_| self.outcome.is_measured())
     }
 
     /// Whether the answer came after the caller had given up.
@@ -232,6 +231,12 @@ impl Outcome {
                 | Outcome::TimedOut
                 | Outcome::Crashed
         )
+    }
+
+    /// Whether its duration counts in percentiles: the server's program answered, and the caller still waited. Other
+    /// durations measure the caller's patience, or how fast a gateway refuses, which would make a broken server look fast.
+    pub fn is_measured(self) -> bool {
+        matches!(self, Outcome::Ok | Outcome::ToolError | Outcome::ProtocolError)
     }
 
     /// Whether there was no response, or none that was waited for.

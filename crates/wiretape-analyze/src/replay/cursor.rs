@@ -118,7 +118,7 @@ impl fmt::Display for Miss {
             MissReason::UsedUp => write!(f, "all matching recorded calls are used up: {kind}")?,
             MissReason::OutOfOrder => write!(f, "{kind} is out of order")?,
             MissReason::NotAnswered => write!(f, "{kind} was never answered in the recording")?,
-            MissReason::Unreadable => write!(f, "the recorded answer to {kind} can't be read")?,
+            MissReason::Unreadable => write!(f, "the recorded response to {kind} can't be read")?,
         }
         if let Some(nearest) = &self.nearest {
             self.fmt_nearest(nearest, f)?;

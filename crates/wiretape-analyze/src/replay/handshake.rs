@@ -70,7 +70,7 @@ pub(super) fn negotiated(answer: Vec<u8>, wanted: Option<&str>) -> Vec<u8> {
     }
 }
 
-/// A default answer to `initialize`, for a trace without one.
+/// A default response to `initialize`, for a trace without one.
 pub(super) fn made_up_initialize(tape: &Tape, wanted: Option<&str>) -> Json {
     // A stateless revision has no `initialize`, so it can't be the result of one.
     let wanted = wanted.and_then(Revision::parse).filter(|revision| !revision.is_stateless());
@@ -81,7 +81,7 @@ pub(super) fn made_up_initialize(tape: &Tape, wanted: Option<&str>) -> Json {
     })
 }
 
-/// A default answer to `server/discover`, for a stateless trace without one.
+/// A default response to `server/discover`, for a stateless trace without one.
 pub(super) fn made_up_discover(tape: &Tape) -> Json {
     json!({
         "resultType": "complete",

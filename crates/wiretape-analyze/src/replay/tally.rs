@@ -183,7 +183,7 @@ pub enum Notice {
         /// The number of repaired schemas.
         places: usize,
     },
-    /// The trace has no handshake; a default answer was sent.
+    /// The trace has no handshake; a default response was sent.
     MadeUp {
         /// The method that the trace does not have.
         method: &'static str,
@@ -219,7 +219,7 @@ impl fmt::Display for Notice {
             }
             Notice::OtherReply { kind, departures } => {
                 let departures = in_words(departures);
-                write!(f, "the client's answer during {kind} differs from the recording: {departures}")
+                write!(f, "the client's response during {kind} differs from the recording: {departures}")
             }
             Notice::NoReply { kind } => {
                 write!(f, "the client did not answer a server request during {kind}; continuing without")
@@ -228,7 +228,7 @@ impl fmt::Display for Notice {
                 f,
                 "{places} schema(s) in {kind} were damaged by another program's redaction; they now accept anything"
             ),
-            Notice::MadeUp { method } => write!(f, "the trace has no `{method}`; using a default answer"),
+            Notice::MadeUp { method } => write!(f, "the trace has no `{method}`; using a default response"),
             Notice::Struck { kind, fault } => write!(f, "injected fault ({}): {kind}", fault.name()),
             Notice::Unreadable { reason } => write!(f, "can't read the trace: {reason}"),
             Notice::NotRecorded { reason } => {

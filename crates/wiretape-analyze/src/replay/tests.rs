@@ -354,7 +354,7 @@ fn everything_comes_in_its_place() {
     assert_eq!(
         session.say(r#"{"id":2,"result":{"text":"ho"}}"#),
         [
-            r#"# the client's answer during x/long differs from the recording: result/text was "hi" and is "ho""#,
+            r#"# the client's response during x/long differs from the recording: result/text was "hi" and is "ho""#,
             r#".{"id":"L","result":{"done":true}}"#,
             r#"{"method":"notifications/tools/list_changed"}"#,
         ]

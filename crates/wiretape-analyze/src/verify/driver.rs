@@ -849,7 +849,7 @@ impl<P: Payloads> Driver<P> {
         let message = self.carried.put_into(message);
         if is_redacted(&message) {
             // A redaction marker is never sent: the server could store or show it as a real value.
-            let error = br#","error":{"code":-32603,"message":"wiretape: the recorded answer contains a redacted secret"}}"#;
+            let error = br#","error":{"code":-32603,"message":"wiretape: the recorded response contains a redacted secret"}}"#;
             return self.send([br#"{"jsonrpc":"2.0","id":"#, id, error].concat(), actions);
         }
         self.send(with_id(&message, id), actions);

@@ -118,7 +118,7 @@ pub struct Verified {
     pub drift: Drift,
 }
 
-/// Which changes of definitions count as failures.
+/// Which definition changes count as failures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Offers {
     /// Every change counts, also of a description.

@@ -309,7 +309,8 @@ impl Shared {
         let dropped = outlet.dropped.load(Ordering::Relaxed);
         if dropped > 0 && outlet.reported.fetch_max(dropped, Ordering::Relaxed) == 0 {
             let message =
-                "can't follow: events are dropped, and counted (see /status, and the end)".to_owned();
+                "can't keep up: events are being dropped; /status and the shutdown report have the count"
+                    .to_owned();
             (self.report)(&outlet.name, &SinkError { message, lost: 0 });
         }
     }

@@ -94,7 +94,7 @@ impl Observer {
     /// Observes a completed exchange.
     pub fn transaction(&mut self, transaction: Transaction, signals: &mut Vec<Signal>) {
         let observed = Observed::of(transaction);
-        let sent = observed.transaction.us_after(0);
+        let sent = observed.sent_at();
         for (id, outcome) in observed.cancels().collect::<Vec<_>>() {
             let session = observed.transaction.session_name().unwrap_or_default();
             let upstream = &observed.transaction.upstream;

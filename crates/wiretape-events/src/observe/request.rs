@@ -63,6 +63,9 @@ impl Observed {
         // A response that the proxy made up itself (for an unreachable server, say) is not the server's
         // answer.
         let response = transaction.response.take().filter(|_| transaction.timings.answered_us.is_some());
+        if response.is_none() {
+            transaction.timings.answer_at = None;
+        }
         let mut answers: Vec<UnmatchedAnswer> =
             response.map(split).unwrap_or_default().into_iter().map(UnmatchedAnswer::of).collect();
         let is_batch = request.as_ref().is_some_and(|request| request.first() == Some(&b'['));
@@ -97,6 +100,24 @@ impl Observed {
         }
     }
 
+    /// The duration of its call: from the request's message to its answer, or to the end if there is none. Other
+    /// exchanges last as a whole.
+    fn call_us(&self) -> u64 {
+        let timings = &self.transaction.timings;
+        let asked_at = timings.asked_at.filter(|_| self.has_request());
+        asked_at.map_or(timings.ended_us, |asked_at| self.answered_at().saturating_sub(asked_at))
+    }
+
+    fn has_request(&self) -> bool {
+        self.calls.iter().any(|call| call.kind == MessageKind::Request)
+    }
+
+    /// When its message was observed, on the clock that all exchanges share.
+    pub(super) fn sent_at(&self) -> u64 {
+        let timings = &self.transaction.timings;
+        timings.asked_at.unwrap_or(timings.started.us)
+    }
+
     /// Whether at least one of its requests has an answer.
     pub(super) fn is_answered(&self) -> bool {
         self.calls.iter().any(|call| call.answer.is_some())
@@ -107,7 +128,7 @@ impl Observed {
         // A call lasts until it is cancelled, as in a trace. Its stream may stay open for long.
         self.end_at(sent);
         self.status = outcome;
-        self.error_message = Some("the client has cancelled it".to_owned());
+        self.error_message = Some("cancelled by the client".to_owned());
     }
 
     /// Adds an answer that arrived on another stream, shortly before or any time after the end of the
@@ -117,6 +138,7 @@ impl Observed {
         self.end_at(streamed.at.us);
         let timings = &mut self.transaction.timings;
         timings.responded_us = Some(timings.ended_us);
+        timings.answer_at = Some(streamed.at.us);
         // The bytes before it were the body of the POST (`Accepted`), which isn't the answer.
         timings.first_byte_us = Some(timings.ended_us);
         self.transaction.response_bytes = streamed.message.len() as u64;
@@ -131,6 +153,7 @@ impl Observed {
     fn end_at(&mut self, at: u64) {
         let timings = &mut self.transaction.timings;
         timings.ended_us = at.saturating_sub(timings.started.us);
+        timings.answer_at = timings.answer_at.map(|answer_at| answer_at.min(at));
         // What the upstream did after the end is not part of the call.
         let (ended_us, later) = (timings.ended_us, [&mut timings.first_byte_us, &mut timings.responded_us]);
         for time in later.into_iter().flatten() {
@@ -150,14 +173,14 @@ impl Observed {
     /// When the answer had arrived; without an answer, when the exchange ended.
     pub(super) fn answered_at(&self) -> u64 {
         let timings = &self.transaction.timings;
-        let answered = timings.responded_us.filter(|_| self.is_answered());
-        self.transaction.us_after(answered.unwrap_or(timings.ended_us))
+        let answer_at = timings.answer_at.filter(|_| self.is_answered());
+        answer_at.unwrap_or_else(|| timings.started.us.saturating_add(timings.ended_us))
     }
 
     /// Marks the request as abandoned, because the stream for its answer has ended.
     pub(super) fn mark_disconnected(&mut self) {
         self.status = Outcome::Disconnected;
-        self.error_message = Some("the client went away".to_owned());
+        self.error_message = Some("the client disconnected".to_owned());
     }
 
     /// The pages of lists among its answers.
@@ -196,12 +219,13 @@ impl Observed {
 
     fn status_without_answer(&self) -> Outcome {
         let transaction = &self.transaction;
-        let has_request = self.calls.iter().any(|call| call.kind == MessageKind::Request);
         match transaction.ended {
             // A GET stream has no request, so no answer is missing when it is closed.
             Ended::ClientClosed | Ended::Stopped if self.is_stream() => Outcome::Ok,
             Ended::Upgraded => Outcome::Ok,
-            Ended::Complete if !has_request && transaction.status.is_some_and(|status| status < 400) => {
+            Ended::Complete
+                if !self.has_request() && transaction.status.is_some_and(|status| status < 400) =>
+            {
                 Outcome::Ok
             }
             // A request that was only accepted may be answered on another stream. Then the outcome is
@@ -233,11 +257,11 @@ impl Observed {
     fn explanation(&self) -> Option<String> {
         match (self.status, self.transaction.status) {
             (Outcome::HttpError, Some(status)) if status >= 400 => Some(format!("HTTP {status}")),
-            (Outcome::HttpError, Some(_)) => Some("the server's answer ended without a result".to_owned()),
+            (Outcome::HttpError, Some(_)) => Some("the response ended without a result".to_owned()),
             (Outcome::Disconnected, _) if self.transaction.ended == Ended::Stopped => {
                 Some("the proxy was stopped".to_owned())
             }
-            (Outcome::Disconnected | Outcome::Cancelled, _) => Some("the client went away".to_owned()),
+            (Outcome::Disconnected | Outcome::Cancelled, _) => Some("the client disconnected".to_owned()),
             _ => None,
         }
     }
@@ -245,6 +269,7 @@ impl Observed {
     pub(super) fn into_event(mut self, event_id: EventId) -> RequestEvent {
         let request_id = self.request_id(event_id);
         let (request, response) = (self.logged_request(), self.logged_response());
+        let call_us = self.call_us();
         let transaction = &self.transaction;
         let timings = &transaction.timings;
         let latency_us = timings.ended_us;
@@ -256,6 +281,7 @@ impl Observed {
             request,
             response,
             latency_us,
+            call_us,
             upstream_us: upstream_us(transaction),
             spans: spans(transaction),
             openai: self.openai.take(),
@@ -445,13 +471,13 @@ impl UnmatchedAnswer {
 impl Verdict {
     /// Reads the outcome from a response.
     pub(crate) fn of(envelope: &Envelope<'_>) -> Self {
-        let (status, text) = if let Some(error) = envelope.error {
-            let text = Value::parse(error).ok().and_then(|error| error.get("message")?.string());
-            (Outcome::ProtocolError, text)
-        } else if envelope.is_error {
-            (Outcome::ToolError, envelope.result.and_then(first_text))
-        } else {
-            (Outcome::Ok, None)
+        let status = Outcome::of_response(envelope);
+        let text = match status {
+            Outcome::ProtocolError => {
+                envelope.error.and_then(|error| Value::parse(error).ok()?.get("message")?.string())
+            }
+            Outcome::ToolError => envelope.result.and_then(first_text),
+            _ => None,
         };
         let error_message = text.map(|text| cut(text.into_owned()));
         Verdict { status, error_code: envelope.error_code, error_message }

@@ -292,7 +292,7 @@ impl Sessions {
     fn note_cancellations(&mut self, session: &Session, observed: &Observed, now: u64) {
         for (id, outcome) in observed.cancels() {
             if self.cancelled.len() < MAX_CANCELLED {
-                let sent = observed.transaction.us_after(0);
+                let sent = observed.sent_at();
                 let cancellation = Cancellation { at: now, sent, outcome };
                 self.cancelled.insert((session.key.clone(), id), cancellation);
             }

@@ -197,7 +197,7 @@ impl Figures {
     }
 
     fn write_requests(&self, out: &mut Exposition) {
-        out.family("wiretape_requests_total", "counter", "Requests that have ended, by status.");
+        out.family("wiretape_requests_total", "counter", "Completed requests, by outcome.");
         for (name, series) in &self.series {
             for (status, count) in Outcome::ALL.iter().zip(series.statuses).filter(|(_, count)| *count > 0) {
                 let labels = [name.labels().as_slice(), &[("status", status.name())]].concat();
@@ -210,13 +210,13 @@ impl Figures {
         self.write_histogram(
             out,
             "wiretape_request_duration_seconds",
-            "Time from a request to the end of its answer. Streams and notifications are not in it.",
+            "Time from a request to the end of its response; excludes streams and notifications.",
             |series| &series.latency,
         );
         self.write_histogram(
             out,
             "wiretape_upstream_duration_seconds",
-            "The part of it that the server took. Requests that did not reach the server are not in it.",
+            "The server's share of that time; excludes requests that did not reach the server.",
             |series| &series.upstream,
         );
     }
@@ -239,11 +239,11 @@ impl Figures {
     }
 
     fn write_sessions(&self, out: &mut Exposition) {
-        out.family("wiretape_sessions", "gauge", "Sessions that are open.");
+        out.family("wiretape_sessions", "gauge", "Open sessions.");
         for (server, figures) in &self.sessions {
             out.sample("wiretape_sessions", &[("server", server)], figures.open);
         }
-        out.family("wiretape_sessions_started_total", "counter", "Sessions that have begun.");
+        out.family("wiretape_sessions_started_total", "counter", "Started sessions.");
         for (server, figures) in &self.sessions {
             out.sample("wiretape_sessions_started_total", &[("server", server)], figures.started);
         }

@@ -152,7 +152,7 @@ fn session(event: &SessionEvent) -> PrettyLine<'_> {
         time: iso(event.ts),
         upstream: &event.upstream,
         listener: Some(&event.listener),
-        what: format!("session {} began: {client} {version}", event.session_id),
+        what: format!("session {} started: {client} {version}", event.session_id),
         status: None,
     }
 }

@@ -113,7 +113,7 @@ impl Batcher {
         }
         // The process is about to exit, so these rows are lost.
         self.pending.clear();
-        let missing = format!("calls that are not in the store: {lost}");
+        let missing = format!("{lost} calls were not stored");
         let message = match (&self.trouble, result) {
             // A new error, which was not reported before.
             (Some(trouble), Err(_)) => format!("{}; {missing}", trouble.message),
@@ -125,7 +125,7 @@ impl Batcher {
     fn attempt(&mut self, attempt: Attempt) -> Result<(), SinkError> {
         match self.try_write(attempt) {
             Ok(()) => self.recovered(),
-            Err(error @ StoreError::Corrupt { .. }) => self.begin_anew(&error),
+            Err(error @ StoreError::Corrupt { .. }) => self.replace_damaged(&error),
             Err(error) => self.failed(&error),
         }
     }
@@ -158,7 +158,7 @@ impl Batcher {
             0 => "nothing was lost".to_owned(),
             lost => format!("{lost} rows were lost"),
         };
-        Err(SinkError { message: format!("{path} is written again; {lost}"), lost: 0 })
+        Err(SinkError { message: format!("{path} is writable again; {lost}"), lost: 0 })
     }
 
     /// Reports an error once, and schedules the next attempt.
@@ -178,7 +178,7 @@ impl Batcher {
         if known || shed.is_err() {
             return shed;
         }
-        let kept = "calls are kept until it can be written";
+        let kept = "calls are buffered until it can be written";
         Err(SinkError { message: format!("{message}; {kept}"), lost: 0 })
     }
 
@@ -191,13 +191,13 @@ impl Batcher {
         let Some(trouble) = &mut self.trouble else { return Ok(()) };
         trouble.lost += over as u64;
         Err(SinkError {
-            message: format!("{}; the oldest calls are lost", trouble.message),
+            message: format!("{}; the oldest buffered calls are dropped", trouble.message),
             lost: over as u64,
         })
     }
 
     /// Moves a damaged store aside, and continues with a new one.
-    fn begin_anew(&mut self, damage: &StoreError) -> Result<(), SinkError> {
+    fn replace_damaged(&mut self, damage: &StoreError) -> Result<(), SinkError> {
         // If the path has another file already, another process has moved the damaged one: moving again would
         // remove its new store.
         let in_place = self.writer.as_ref().is_none_or(Writer::is_in_place);
@@ -205,8 +205,8 @@ impl Batcher {
         let path = self.path.clone();
         let aside = match in_place.then(|| file::move_aside(&path, now_ms())) {
             Some(Err(source)) => return self.failed(&StoreError::Open { path, source }),
-            Some(Ok(aside)) => format!("it was moved to {}, and a new one is begun", aside.display()),
-            None => "another program has begun a new one".to_owned(),
+            Some(Ok(aside)) => format!("it was moved to {}, and a new store was created", aside.display()),
+            None => "another process has already created a new one".to_owned(),
         };
         let cause = std::error::Error::source(damage).map(ToString::to_string).unwrap_or_default();
         let message = format!("{} was damaged ({cause}): {aside}", path.display());
@@ -237,7 +237,7 @@ impl Batcher {
             Ok(()) => Ok(()),
             // Pruning can wait. If the store stays locked, the next rows report it.
             Err(StoreError::Locked { .. }) => Ok(()),
-            Err(error @ StoreError::Corrupt { .. }) => self.begin_anew(&error),
+            Err(error @ StoreError::Corrupt { .. }) => self.replace_damaged(&error),
             Err(error) => self.failed(&error),
         }
     }

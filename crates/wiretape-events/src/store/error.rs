@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file doesn't exist.
-    #[error("there is no store at {path} yet: a proxy with a store, or loading a trace, creates one")]
+    #[error("no store at {path} yet: `wiretape proxy`, `record` and `store load` create one")]
     Missing {
         /// The path that was tried.
         path: PathBuf,
@@ -27,27 +27,25 @@ pub enum StoreError {
         known: i64,
     },
     /// An SQLite database of another program.
-    #[error("{path} is a database of another program: name another file for the store")]
+    #[error("{path} is a database of another program: choose another file for the store")]
     Foreign {
         /// The path of the database.
         path: PathBuf,
     },
     /// The path is a directory.
-    #[error("{path} is a directory: name a file for the store")]
+    #[error("{path} is a directory: choose a file for the store")]
     Directory {
         /// The path that was given.
         path: PathBuf,
     },
     /// A file that is not an SQLite database.
-    #[error(
-        "{path} is not a store, nor any other database: name another file for the store, or move this one"
-    )]
+    #[error("{path} is not a store or any other database: choose another file, or move this one away")]
     NotADatabase {
         /// The path of the file.
         path: PathBuf,
     },
     /// SQLite found the database to be damaged.
-    #[error("{path} is damaged: move it away, and a new one is created")]
+    #[error("{path} is damaged: move it away; a new store will be created")]
     Corrupt {
         /// The path of the store.
         path: PathBuf,

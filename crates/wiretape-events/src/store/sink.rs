@@ -14,7 +14,6 @@ use crate::sink::{Signal, SignalBody, Sink, SinkError};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use wiretape_analyze::call::Outcome;
 
 /// Writes what a proxy reports to the store.
 #[derive(Debug)]
@@ -107,7 +106,7 @@ fn call(event: &RequestEvent, kind: Kind, method: Arc<str>, tool: Option<Arc<str
             .map(|id| SessionKey { server: Arc::clone(&event.upstream), id: Arc::clone(id) }),
         trace: event.trace.clone(),
         status: event.status,
-        latency_us: latency_us(event),
+        latency_us: Some(event.call_us),
         upstream_us: Some(event.upstream_us),
         first_byte_us: event.first_byte_us,
         request_bytes: event.request_bytes,
@@ -126,13 +125,6 @@ fn call(event: &RequestEvent, kind: Kind, method: Arc<str>, tool: Option<Arc<str
 /// The listener; a recording of an older version has none.
 fn known(listener: &Arc<str>) -> Option<Arc<str>> {
     Some(Arc::clone(listener)).filter(|listener| !listener.is_empty())
-}
-
-/// The duration of the call, or of the wait for it. `None` if the server can't be reached or breaks off: such
-/// a failure is quick, and would make the server look fast.
-fn latency_us(event: &RequestEvent) -> Option<u64> {
-    let has_failed = event.status == Outcome::HttpError && event.response.is_none();
-    (!has_failed).then_some(event.latency_us)
 }
 
 /// The row for one message of a batch: the times are those of the batch, the bytes its own.

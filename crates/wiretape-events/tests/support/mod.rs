@@ -128,6 +128,8 @@ pub(crate) fn transaction(request: &str, response: &str) -> Transaction {
         trace: None,
         timings: Timings {
             started: Moment { wall_ms: STARTED_MS, us: 0 },
+            asked_at: Some(50),
+            answer_at: (!response.is_empty()).then_some(700),
             connected_us: Some(100),
             answered_us: Some(500),
             first_byte_us: Some(600),

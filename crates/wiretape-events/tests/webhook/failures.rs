@@ -65,7 +65,7 @@ fn a_receiver_that_never_answers_is_given_up_and_tried_again() {
     let mut sink = WebhookSink::new(&options).unwrap();
     let signals = events.some(10);
     let error = trouble_with(&mut sink, &signals);
-    assert!(error.message.contains("too long"), "{}", error.message);
+    assert!(error.message.contains("timed out"), "{}", error.message);
     receiver.wait_until(|requests| requests.iter().any(|request| request.taken));
     sink.finish().unwrap();
     assert_eq!(receiver.taken()[..10], ids(&signals));
@@ -100,7 +100,7 @@ fn a_failure_is_told_once_until_it_has_passed() {
     let receiver = Receiver::start_at(address, |_| Reply::Status(200));
     receiver.wait_until(|requests| requests.len() == 101);
     drop(receiver);
-    assert!(trouble_with(&mut sink, &events.some(10)).message.contains("can't be sent"));
+    assert!(trouble_with(&mut sink, &events.some(10)).message.contains("can't send events"));
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_receiver_that_asks_for_more_time_than_there_is_ends_the_sending() {
     let started = Instant::now();
     let _ = sink.take(&events.some(20));
     let error = sink.finish().unwrap_err();
-    assert!(error.message.contains("20 events wait in "), "{}", error.message);
+    assert!(error.message.contains("20 unsent events remain in "), "{}", error.message);
     assert_eq!((error.lost, receiver.requests().len()), (0, 1));
     assert!(started.elapsed() < shutdown);
 }
@@ -253,7 +253,7 @@ fn a_stalled_receiver_does_not_keep_the_sink_waiting() {
     }
     assert_eq!(sink.figures().pending(), 1000);
     let error = sink.finish().unwrap_err();
-    assert!(error.message.starts_with("1000 events wait in "), "{}", error.message);
+    assert!(error.message.starts_with("1000 unsent events remain in "), "{}", error.message);
 }
 
 #[test]
@@ -271,6 +271,6 @@ fn the_end_cuts_a_pause_short() {
     trouble_with(&mut sink, &events.some(10));
     // The second attempt comes at once and fails; the pause after it is far longer than there is time.
     let error = sink.finish().unwrap_err();
-    assert!(error.message.contains("10 events wait in "), "{}", error.message);
+    assert!(error.message.contains("10 unsent events remain in "), "{}", error.message);
     assert_eq!(receiver.requests().len(), 2);
 }

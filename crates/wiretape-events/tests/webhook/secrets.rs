@@ -34,6 +34,6 @@ fn neither_token_nor_query_is_in_any_text_or_file() {
         let error = WebhookSink::new(&options).err().unwrap();
         writeln!(text, "{options:?} {error} {error:?}").unwrap();
     }
-    assert!(text.contains("wait in"), "{text}");
+    assert!(text.contains("events remain in"), "{text}");
     assert!(!text.contains("hidden"), "{text}");
 }

@@ -77,7 +77,7 @@ fn a_full_spool_drops_the_oldest_and_says_so_once() {
     drop(sink);
     assert_eq!((figures.pending(), figures.lost()), (100, 200));
     assert_eq!(told.iter().map(|error| error.lost).sum::<u64>(), 200);
-    assert_eq!(told.iter().filter(|error| error.message.contains("oldest events are dropped")).count(), 1);
+    assert_eq!(told.iter().filter(|error| error.message.contains("dropping the oldest events")).count(), 1);
 
     let receiver = Receiver::with_replies(vec![]);
     sink_for(&receiver, &place).finish().unwrap();
@@ -224,7 +224,7 @@ fn what_a_second_sink_has_left_is_adopted_at_the_next_start() {
     let _ = first.finish();
     let error = second.finish().unwrap_err();
     assert!(
-        error.message.contains("25 events wait in ") && error.message.contains("extra-1"),
+        error.message.contains("25 unsent events remain in ") && error.message.contains("extra-1"),
         "{}",
         error.message
     );
@@ -265,7 +265,7 @@ fn events_that_cannot_be_written_down_are_counted_and_told_once() {
     let mut sink = sink_for(&receiver, &place);
     fs::remove_dir_all(place.spool()).unwrap();
     let error = sink.take(&events.some(20)).unwrap_err();
-    assert!(error.message.contains("can't be written to the spool"), "{}", error.message);
+    assert!(error.message.contains("can't write events to the spool"), "{}", error.message);
     assert_eq!((error.lost, sink.figures().lost()), (20, 20));
 
     fs::create_dir(place.spool()).unwrap();

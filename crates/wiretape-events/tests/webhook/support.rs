@@ -55,6 +55,7 @@ impl Events {
             },
             response: None,
             latency_us: 1,
+            call_us: 1,
             upstream_us: 1,
             spans: Vec::new(),
             openai: None,
@@ -261,6 +262,7 @@ pub(crate) fn leave_in_spool(place: &Place, signals: &[Arc<Signal>]) {
     let _ = sink.take(signals);
     let error = sink.finish().unwrap_err();
     assert_eq!(error.lost, 0);
-    let expected = format!("{} events wait in {}", sink.figures().pending(), place.spool().display());
+    let expected =
+        format!("{} unsent events remain in {}", sink.figures().pending(), place.spool().display());
     assert!(error.message.contains(&expected), "{}", error.message);
 }

@@ -32,7 +32,7 @@ impl From<Version> for Hop {
 }
 
 /// Removes the hop-by-hop headers. `keep_upgrade` keeps `Upgrade` for a request that asks for another protocol, which is
-/// tunnelled.
+/// tunneled.
 pub(crate) fn strip_hop(headers: &mut HeaderMap, to: Hop, keep_upgrade: bool) {
     // Most heads have none of them, or `connection` alone; one pass over the names is cheaper than seven lookups, each of which
     // hashes a name (`cargo xtask bench --only http`).

@@ -78,7 +78,7 @@ impl AccessPolicy {
         let response = create_response(request).map_err(|error| {
             let text = format!(
                 "This is a WebSocket that streams a recording, and the request is not for one ({error}). \
-                 Give a viewer the ws:// address that wiretape showed."
+                 Give a viewer the ws:// address that wiretape printed."
             );
             Refusal::new(StatusCode::UPGRADE_REQUIRED, text)
         })?;
@@ -130,7 +130,7 @@ impl AccessPolicy {
             return Ok(());
         }
         let text = "The token is missing or wrong. Use the whole ws:// address that wiretape \
-                    showed; a viewer that cannot needs --allow-origin with the viewer's origin.";
+                    printed; a viewer that can't send a token needs --allow-origin with its origin.";
         Err(Refusal::new(StatusCode::FORBIDDEN, text))
     }
 }

@@ -89,7 +89,7 @@ pub enum LiveError {
     #[error("can't start the live view's thread")]
     Thread(#[source] io::Error),
     /// The token is empty, or has characters that mean something in a URL.
-    #[error("the token must be made of letters, digits, '-' and '_'")]
+    #[error("the token may only contain letters, digits, '-' and '_'")]
     Token,
     /// The system's random number generator failed.
     #[error("can't generate a random token")]
@@ -250,7 +250,7 @@ impl Server {
         // After the checks: a stranger must not be able to take all slots.
         let slot = Arc::clone(&self.viewer_slots).try_acquire_owned().map_err(|_| {
             let text =
-                format!("There are {} viewers already. Close one and try again.", self.max_subscribers);
+                format!("{} viewers are already connected. Close one and try again.", self.max_subscribers);
             Refusal::new(StatusCode::SERVICE_UNAVAILABLE, text)
         })?;
         let unsent = |_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "The upgrade failed.");

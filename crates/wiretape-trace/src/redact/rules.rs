@@ -44,7 +44,7 @@ rules! {
     COMMAND_LINE "command-line" "what follows the password options of well-known commands: `curl -u user:…`, `mysql -p…`, `sshpass -p …`"
     SQL "sql" "passwords in SQL: `IDENTIFIED BY '…'`, `WITH PASSWORD '…'`"
     KEY_PATH "key-path" "paths of private keys: `~/.ssh/id_ed25519`, `/etc/ssl/server.pem`; not of certificates"
-    REPEATED "repeated" "what was secret by its name earlier in the session, wherever it appears again"
+    REPEATED "repeated" "values that were redacted by name earlier in the session, wherever they appear again"
 }
 
 /// All built-in rules: the general ones first, then the providers'.
@@ -105,7 +105,7 @@ pub enum RuleError {
         name: String,
     },
     /// A rule's name can't be used in a marker.
-    #[error("the redaction rule name `{name}` must be made of letters, digits and hyphens")]
+    #[error("the redaction rule name `{name}` may only contain letters, digits and hyphens")]
     RuleName {
         /// The name from the configuration.
         name: String,
@@ -120,7 +120,7 @@ pub enum RuleError {
         source: Box<regex::Error>,
     },
     /// A pattern would match everywhere.
-    #[error("the redaction pattern `{name}` matches the empty text, and so everything")]
+    #[error("the redaction pattern `{name}` matches the empty string, and so matches everywhere")]
     EmptyPattern {
         /// The pattern's name in the configuration.
         name: String,
@@ -134,15 +134,13 @@ pub enum RuleError {
         name: String,
     },
     /// A token format allows no length.
-    #[error(
-        "the least length of the redaction token `{name}` is {min}, which is more than the greatest, {max}"
-    )]
+    #[error("the minimum length of the redaction token `{name}` ({min}) is greater than the maximum ({max})")]
     TokenRange {
         /// The name of the token in the configuration.
         name: String,
-        /// The least length that was given.
+        /// The minimum length that was given.
         min: usize,
-        /// The greatest length that was given.
+        /// The maximum length that was given.
         max: usize,
     },
     /// A token format would match ordinary words.
@@ -155,7 +153,7 @@ pub enum RuleError {
         name: String,
     },
     /// A key pattern is empty.
-    #[error("a redaction key may not be empty or only `*`")]
+    #[error("a redaction key can't be empty or just `*`")]
     EmptyKey,
 }
 

@@ -675,9 +675,9 @@ pub struct SessionRow {
     pub server: Option<String>,
     /// The MCP revision that was agreed on.
     pub revision: Option<String>,
-    /// When its first call began.
+    /// When it began: its first line, or its `initialize`.
     pub from_us: i64,
-    /// When its last call ended.
+    /// When something last happened in it; for the only session of a trace, the last line.
     pub to_us: i64,
     /// The number of calls.
     pub calls: u64,

@@ -3,6 +3,8 @@
 use super::entry::{CallEntry, CallNames, LineEntry};
 use super::names::{NameId, Namer};
 use crate::api::types::{Dir, LineKind};
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use wiretape_analyze::call::{Call, Outcome};
 use wiretape_analyze::reading::{Analysis, Closed, LineView, Meaning, Reading, RecordingState, Seen};
@@ -17,6 +19,8 @@ pub(crate) struct Batch {
     /// New and updated calls by number.
     pub(crate) calls: Vec<(u64, CallEntry)>,
     pub(crate) names: Vec<Arc<str>>,
+    /// The times of the first and the last line of each session that lines name.
+    pub(crate) sessions: BTreeMap<NameId, RangeInclusive<i64>>,
     pub(crate) messages: u64,
     pub(crate) meta: Option<Box<Meta>>,
     pub(crate) ending: Option<Ending>,
@@ -130,6 +134,11 @@ impl Analysis for Indexing {
 
     fn end_line(&mut self, view: &LineView<'_, '_>) {
         let line = view.line;
+        if let Some(session) = session_of(&line.record) {
+            let session = self.namer.name(session);
+            let times = self.batch.sessions.entry(session).or_insert(view.at_us..=view.at_us);
+            *times = *times.start()..=view.at_us;
+        }
         let (kind, dir) = kind_of(&line.record, self.summary.kind);
         let LineSummary { call, method, .. } = self.summary;
         self.batch.lines.push(LineEntry::new(line.offset, view.at_us, call, method, kind, dir));
@@ -145,6 +154,15 @@ impl Indexing {
             session: call.session.as_deref().map_or(NameId::NONE, |session| self.namer.name(session)),
         };
         self.batch.calls.push((call.number, CallEntry::new(call, at_us, names)));
+    }
+}
+
+/// The session that a line names.
+fn session_of<'a>(record: &'a Record<'_>) -> Option<&'a str> {
+    match record {
+        Record::Message(message) => message.session.as_deref(),
+        Record::Http(exchange) => exchange.session.as_deref(),
+        _ => None,
     }
 }
 

@@ -125,8 +125,7 @@ impl CallEntry {
 
     /// The latency of the answer; see [`Call::latency_us`].
     pub(crate) fn latency_us(&self) -> Option<u64> {
-        let is_late = matches!(self.outcome, Outcome::Cancelled | Outcome::TimedOut);
-        self.duration_us().filter(|_| self.response_line != 0 && !is_late)
+        self.duration_us().filter(|_| self.outcome.is_measured())
     }
 
     /// The code of a protocol error, or the status of an HTTP error.

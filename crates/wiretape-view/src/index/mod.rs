@@ -11,8 +11,9 @@ pub(crate) mod names;
 use build::Batch;
 use chunked::Chunked;
 use entry::{CallEntry, LineEntry};
-use names::Names;
-use std::ops::Range;
+use names::{NameId, Names};
+use std::collections::BTreeMap;
+use std::ops::{Range, RangeInclusive};
 use wiretape_analyze::filter::Subject;
 use wiretape_analyze::stats::CallCounts;
 use wiretape_analyze::summary::{Crash, Ending};
@@ -25,6 +26,8 @@ pub(crate) struct Index {
     lines: Chunked<LineEntry>,
     calls: Chunked<CallEntry>,
     pub(crate) names: Names,
+    /// The times of the first and the last line of each session that lines name.
+    sessions: BTreeMap<NameId, RangeInclusive<i64>>,
     pub(crate) messages: u64,
     /// The client's calls by outcome. The server's requests have entries too, but are not counted.
     pub(crate) client_calls: CallCounts,
@@ -42,6 +45,10 @@ impl Index {
         for (number, call) in batch.calls {
             self.count(number, &call);
             self.calls.set(position(number), call);
+        }
+        for (session, times) in batch.sessions {
+            let known = self.sessions.entry(session).or_insert_with(|| times.clone());
+            *known = *known.start()..=*times.end();
         }
         self.messages += batch.messages;
         // Only the first `meta` describes the file.
@@ -109,6 +116,11 @@ impl Index {
         // The first lines of other producers have no time; the next line has.
         let first = self.lines.iter().map(|line| line.at_us).find(|at| *at > 0)?;
         Some((first, last.at_us))
+    }
+
+    /// The times of the first and the last line that name a session.
+    pub(crate) fn session_times(&self, session: NameId) -> Option<RangeInclusive<i64>> {
+        self.sessions.get(&session).cloned()
     }
 
     /// The subject of a filter, without the request's id, which is only in the file.

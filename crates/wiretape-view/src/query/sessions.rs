@@ -55,8 +55,9 @@ fn of_trace(trace: &OpenTrace, at: u32) -> io::Result<Vec<SessionRow>> {
 }
 
 fn gather(trace: &OpenTrace) -> BTreeMap<NameId, SessionCalls> {
+    let index = trace.index();
     let mut sessions: BTreeMap<NameId, SessionCalls> = BTreeMap::new();
-    for (_, call) in trace.index().all_calls() {
+    for (_, call) in index.all_calls() {
         let fresh = || SessionCalls { from_us: call.at_us, to_us: call.at_us, counts: CallCounts::default() };
         let seen = sessions.entry(call.session).or_insert_with(fresh);
         seen.from_us = seen.from_us.min(call.at_us);
@@ -65,6 +66,19 @@ fn gather(trace: &OpenTrace) -> BTreeMap<NameId, SessionCalls> {
         if call.direction == Direction::ClientToServer {
             seen.counts.add(call.outcome);
         }
+    }
+    for (id, seen) in &mut sessions {
+        // The `initialize` is before the first line that names the session, and notifications are after the last call.
+        if let Some(lines) = index.session_times(*id) {
+            seen.from_us = seen.from_us.min(*lines.start());
+            seen.to_us = seen.to_us.max(*lines.end());
+        }
+    }
+    if sessions.len() == 1
+        && let (Some(only), Some((_, last_us))) = (sessions.values_mut().next(), index.times())
+    {
+        // The lines of a server on its standard error, and its end, belong to the only session there is.
+        only.to_us = only.to_us.max(last_us);
     }
     sessions
 }

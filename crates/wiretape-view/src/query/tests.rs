@@ -259,12 +259,50 @@ fn a_call_has_all_requests_that_the_server_made_during_it() {
 #[test]
 fn a_trace_lasts_until_its_end_line() {
     let ask = message("in", 1_000, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    let answer = message("out", 3_000, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+    let end =
+        r#"{"t":"2026-05-12T23:00:30.000Z","type":"end","us":30000000,"exitCode":0,"durationMs":30000}"#;
+    let (trace, _file) = trace_of(&[META, &ask, &answer, end]);
+    let set = Set { traces: vec![trace] };
+    let info = info::set_info(&set).unwrap();
+    assert_eq!(info.to_us - info.from_us, 30_000_000);
+    let call = &rows(&set, "", "")[0];
+    assert_eq!((call.status.as_str(), call.latency_us), ("ok", Some(2_000)));
+    let session = &super::sessions::sessions(&set).unwrap()[0];
+    assert_eq!((session.to_us - session.from_us, session.errors), (29_999_000, 0));
+}
+
+/// Of several sessions in one trace, each lasts until its own last line, whether or not that belongs to a call.
+#[test]
+fn each_session_lasts_until_its_last_line() {
+    let line = |us: u64, session: &str, raw: &str| {
+        format!(r#"{{"dir":"in","us":{us},"session":"{session}","http":{{"x":{us}}},"raw":{raw}}}"#)
+    };
+    let ask = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let notice = r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#;
+    let failed = |us: u64, x: u64, session: &str| {
+        format!(
+            r#"{{"type":"http","us":{us},"session":"{session}","http":{{"x":{x},"response":{{"status":500}},"ended":"complete"}}}}"#
+        )
+    };
+    let lines = [line(10, "a", notice), line(20, "a", ask), failed(25, 20, "a"), line(30, "b", ask)];
+    let more = [failed(35, 30, "b"), line(40, "a", notice), line(90, "c", notice)];
+    let all: Vec<&str> = std::iter::once(META).chain(lines.iter().chain(&more).map(String::as_str)).collect();
+    let (trace, _file) = trace_of(&all);
+    let sessions = super::sessions::sessions(&Set { traces: vec![trace] }).unwrap();
+    let times: Vec<_> =
+        sessions.iter().map(|row| (row.session.as_deref(), row.to_us - row.from_us)).collect();
+    assert_eq!(times, [(Some("a"), 30), (Some("b"), 5)]);
+}
+
+/// A call without an answer lasts until the server crashed, and so does its session.
+#[test]
+fn a_crashed_call_lasts_until_the_end_line() {
+    let ask = message("in", 1_000, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     let end =
         r#"{"t":"2026-05-12T23:00:30.000Z","type":"end","us":30000000,"exitCode":1,"durationMs":30000}"#;
     let (trace, _file) = trace_of(&[META, &ask, end]);
     let set = Set { traces: vec![trace] };
-    let told = info::set_info(&set).unwrap();
-    assert_eq!(told.to_us - told.from_us, 30_000_000);
     let call = &rows(&set, "", "")[0];
     assert_eq!((call.status.as_str(), call.latency_us, call.is_error), ("crashed", Some(29_999_000), true));
     let session = &super::sessions::sessions(&set).unwrap()[0];

@@ -32,7 +32,7 @@ impl Refusal {
     }
 
     pub(crate) fn not_found(what: &str) -> Self {
-        Refusal::new(StatusCode::NOT_FOUND, format!("there is no such {what}"))
+        Refusal::new(StatusCode::NOT_FOUND, format!("no such {what}"))
     }
 }
 

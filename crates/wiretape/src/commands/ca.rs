@@ -115,7 +115,7 @@ fn find_or_make(
     };
     match scope {
         Some(scope) if scope != *authority.scope() => Err(CommandError::usage(format!(
-            "a certificate for {} exists already; its hosts can't be changed",
+            "a certificate for {} already exists; its hosts can't be changed",
             describe_scope(authority.scope())
         ))
         .hint("use --renew to replace it; clients must trust the new certificate")),

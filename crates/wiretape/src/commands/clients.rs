@@ -20,7 +20,7 @@ Examples:
   wiretape clients                          all clients
   wiretape clients --since 7d               clients of the last week
   wiretape clients --server files --errors  clients with failed calls at one server
-  wiretape clients --json | jq .name        for programs")]
+  wiretape clients --json | jq .name        for scripts")]
 pub(crate) struct ClientsArgs {
     /// List only the N most recent clients
     #[arg(short = 'n', long, value_name = "N")]

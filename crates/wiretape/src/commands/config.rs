@@ -41,7 +41,7 @@ enum ConfigCommand {
 Examples:
   wiretape config check                          the user configuration
   wiretape config check wiretape.toml            one for `wiretape proxy --config`
-  wiretape config check --json wiretape.toml     for programs, with the parsed values")]
+  wiretape config check --json wiretape.toml     for scripts, with the parsed values")]
 struct CheckArgs {
     /// The file to check (default: the user configuration)
     #[arg(value_name = "FILE")]

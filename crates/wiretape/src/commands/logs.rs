@@ -26,13 +26,13 @@ Examples:
   wiretape logs --tool search -n 500     the latest 500 calls of one tool
   wiretape logs --pending                calls in flight
   wiretape logs --violations             requests blocked by browsers
-  wiretape logs -f --json | jq .status   for programs")]
+  wiretape logs -f --json | jq .status   for scripts")]
 pub(crate) struct LogsArgs {
     /// Show at most the N latest calls
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: u32,
 
-    /// Follow: print new calls until Ctrl-C
+    /// Print new calls until Ctrl-C
     #[arg(short, long)]
     follow: bool,
 

@@ -122,7 +122,7 @@ pub(crate) struct ProxyArgs {
     #[arg(long, value_name = "ADDR")]
     admin: Option<SocketAddr>,
 
-    /// Also accept this host name there (repeatable)
+    /// Also accept this host name on the admin address (repeatable)
     #[arg(long, value_name = "NAME", requires = "admin")]
     admin_host: Vec<String>,
 

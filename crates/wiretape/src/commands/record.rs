@@ -24,7 +24,7 @@ use wiretape_trace::redact::Redactor;
 /// unchanged in both directions, and every message is written to a trace. Secrets are redacted before anything reaches the
 /// disk. The exit code is the server's: 128 + n if signal n ended it, 127 if it can't be started.
 ///
-/// With --url there is no command: messages are sent to an HTTP server, and its responses come back.
+/// With --url there is no command: messages are sent to an HTTP server, and its responses are returned.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "wiretape record [OPTIONS] -- COMMAND [ARGS]...\n       wiretape record [OPTIONS] --url URL [--header 'NAME: VALUE']...",

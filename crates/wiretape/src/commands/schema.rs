@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use wiretape_events::store::query::{SchemaChangeRecord, SchemaItemRecord, SchemaListRecord, UnusedTool};
 use wiretape_events::store::{Filter, Store};
 
-/// Show definitions of servers, their changes, and unused tools
+/// Show server definitions, their changes, and unused tools
 ///
 /// Lists the tools, resources, templates and prompts of each server, as last listed. With NAME, shows the definitions with
 /// that name. --since limits --changes to changes since TIME, and --unused to tools not called since TIME.

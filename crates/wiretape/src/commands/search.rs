@@ -14,7 +14,7 @@ use wiretape_library::Catalog;
 use wiretape_trace::format::{Record, Stamp};
 use wiretape_trace::message::{Direction, Envelope};
 
-/// Search for text in all traces, or in some
+/// Search traces for text
 ///
 /// Searches messages, standard error and lines that are not JSON, newest trace first. Escape sequences in
 /// JSON are decoded before matching. Lower-case TEXT also matches upper case.
@@ -24,7 +24,7 @@ Examples:
   wiretape search 'over quota'               in all traces
   wiretape search TODO latest latest~1       in the two newest
   wiretape search --regex 'INV-[0-9]{6}'     by a pattern
-  wiretape search quota --json | jq .trace   for programs")]
+  wiretape search quota --json | jq .trace   for scripts")]
 pub(crate) struct SearchArgs {
     /// The text to search for
     text: String,

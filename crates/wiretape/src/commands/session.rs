@@ -22,7 +22,7 @@ use wiretape_events::store::{Filter, Store};
 Examples:
   wiretape session 0197a1b2            the session whose id starts with 0197a1b2
   wiretape session 0197a1b2 --errors   its failed calls
-  wiretape session 0197a1b2 --json     for programs")]
+  wiretape session 0197a1b2 --json     for scripts")]
 pub(crate) struct SessionArgs {
     /// The session: an id prefix, as listed by `wiretape sessions`
     id: String,

@@ -25,7 +25,7 @@ Examples:
   wiretape sessions --since 1h --errors  those with failed calls in the last hour
   wiretape sessions --client claude-ai   those of one client
   wiretape sessions latest               those in the newest trace
-  wiretape sessions --json | jq .id      for programs")]
+  wiretape sessions --json | jq .id      for scripts")]
 pub(crate) struct SessionsArgs {
     /// Read these traces instead of the store: paths, id prefixes, or `latest`
     #[arg(value_name = "TRACE", conflicts_with = "store")]

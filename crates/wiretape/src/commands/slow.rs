@@ -20,7 +20,7 @@ Examples:
   wiretape slow                          the slowest calls
   wiretape slow --since 1h --over 200ms  of the last hour, calls longer than 200 ms
   wiretape slow --tool search -n 5       the five slowest calls of one tool
-  wiretape slow --json | jq .latencyUs   for programs")]
+  wiretape slow --json | jq .latencyUs   for scripts")]
 pub(crate) struct SlowArgs {
     /// Show at most the N slowest calls
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]

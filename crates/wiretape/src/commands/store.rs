@@ -66,7 +66,7 @@ struct LoadArgs {
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<TraceSelector>,
 
-    /// Print one JSON object per trace and line (schema: docs/json-output.md)
+    /// Print one JSON object per trace, one per line (schema: docs/json-output.md)
     #[arg(long)]
     json: bool,
 

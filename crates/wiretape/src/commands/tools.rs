@@ -16,7 +16,7 @@ use wiretape_analyze::tokens;
 use wiretape_analyze::toolbox::{Tool, Toolbox};
 use wiretape_events::store::{Filter, Store};
 
-/// List tools with their cost in context and their use
+/// List tools with their context cost and usage
 ///
 /// A client puts the definition of every listed tool into its model's context, and each result as it arrives. Tokens are
 /// estimated with one encoding, which is named in the output; other models differ slightly. With TRACE, lists the tools

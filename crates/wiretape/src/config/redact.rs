@@ -253,7 +253,7 @@ fn alphabets() -> String {
     Alphabet::NAMED.map(|(name, _)| format!("`{name}`")).join(", ")
 }
 
-/// The least and the greatest length, and where they are given. `length` stands for both.
+/// The minimum and the maximum length, and where they are given. `length` sets both.
 fn read_length(section: &mut Section<'_>) -> Option<(usize, usize, Range<usize>)> {
     let (length, min, max) =
         (section.number("length"), section.number("min_length"), section.number("max_length"));
@@ -262,7 +262,7 @@ fn read_length(section: &mut Section<'_>) -> Option<(usize, usize, Range<usize>)
     if let (true, Some(other)) =
         (has("length"), section.key_span("min_length").or(section.key_span("max_length")))
     {
-        let message = "`length` is exact: leave it out, or leave out `min_length` and `max_length`";
+        let message = "use `length`, or `min_length` and `max_length`, but not both";
         section.problems().add(&other, ProblemKind::Conflict, message);
         return None;
     }

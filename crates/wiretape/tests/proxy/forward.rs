@@ -204,14 +204,14 @@ fn a_password_is_required_and_goes_nowhere() {
     let (_server, seen, _) = upstream.answer(ok("", RESULT));
     assert_eq!((seen.get("proxy-authorization"), client.receive().0.status()), (None, 200));
     // In a tunnel it was given once, to open it.
-    let mut tunnelled = connect(&proxy, &address.to_string(), &headers);
-    assert_eq!(tunnelled.receive_head().status(), 200);
+    let mut tunneled = connect(&proxy, &address.to_string(), &headers);
+    assert_eq!(tunneled.receive_head().status(), 200);
     let mut server = upstream.accept();
-    tunnelled.send(post("", CALL));
+    tunneled.send(post("", CALL));
     server.receive();
     server.send(ok("", RESULT));
-    assert_eq!(tunnelled.receive().0.status(), 200);
-    drop((client, tunnelled));
+    assert_eq!(tunneled.receive().0.status(), 200);
+    drop((client, tunneled));
     let traces = proxy.stop().traces();
     assert_eq!(traces.len(), 2);
     assert!(traces.iter().all(|trace| !trace.text.contains(given) && !trace.text.contains("sesame")));

@@ -4,6 +4,8 @@ use crate::proxy::{Proxy, Stopped, traces_dir, wait_until, wiretape};
 use crate::wire::{LAST_CHUNK, Peer, STREAM, Upstream, chunk, ok, post};
 use serde_json::Value;
 use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"probe","version":"1.2"}}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"demo","version":"3"}}}"#;
@@ -54,6 +56,7 @@ fn trouble(proxy: &Proxy, upstream: &Upstream) {
     say(&call(2, "pretty"), ok("", &pretty).as_bytes());
     let answer = format!("event: message\ndata: {}\n\n", result(3));
     say(&call(3, "streamed"), &[events(&[PROGRESS, &answer]), LAST_CHUNK.to_vec()].concat());
+    open_after_answer(proxy, upstream);
     say(&call(4, "no-result"), &[events(&[PROGRESS]), LAST_CHUNK.to_vec()].concat());
     let answer = format!("data: {}\n\n", result(5));
     break_off(&call(5, "broken-after-result"), &events(&[&answer]));
@@ -82,6 +85,19 @@ fn trouble(proxy: &Proxy, upstream: &Upstream) {
     leave(proxy, upstream);
     let end = format!("DELETE /mcp HTTP/1.1\r\nHost: x\r\n{SESSION}\r\n");
     exchange(proxy, upstream, &end, status("200 OK", ""));
+}
+
+/// A stream that stays open after its answer: the call lasts until the answer, however long the exchange takes.
+fn open_after_answer(proxy: &Proxy, upstream: &Upstream) {
+    let mut client = proxy.connect();
+    client.send(post(SESSION, &call(17, "open-after-result")));
+    let answer = format!("data: {}\n\n", result(17));
+    let (mut server, ..) = upstream.answer(events(&[&answer]));
+    client.receive_head();
+    client.receive_chunk();
+    thread::sleep(Duration::from_millis(300));
+    server.send(LAST_CHUNK);
+    client.receive_chunk();
 }
 
 /// A client that doesn't wait for its answer.
@@ -196,7 +212,8 @@ fn comparable(line: &str) -> String {
     value.to_string()
 }
 
-fn check(options: &[&str]) {
+/// What a proxy recorded in all of the above.
+fn record(options: &[&str]) -> (Stopped, Vec<PathBuf>) {
     let upstream = Upstream::listen();
     let proxy = Proxy::before(&upstream, &[&["--admin", "127.0.0.1:0"], options].concat());
     trouble(&proxy, &upstream);
@@ -205,9 +222,14 @@ fn check(options: &[&str]) {
     stateless(&proxy, &upstream);
     away(&proxy, upstream);
     let stopped = proxy.stop();
-    let mut traces: Vec<PathBuf> =
-        std::fs::read_dir(traces_dir(stopped.home())).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let traces = std::fs::read_dir(traces_dir(stopped.home())).unwrap();
+    let mut traces: Vec<PathBuf> = traces.map(|entry| entry.unwrap().path()).collect();
     traces.sort();
+    (stopped, traces)
+}
+
+fn check(options: &[&str]) {
+    let (stopped, mut traces) = record(options);
     traces.reverse();
     let loaded = wiretape(stopped.home())
         .args(["store", "load", "--store", "loaded.db"])
@@ -221,7 +243,7 @@ fn check(options: &[&str]) {
         assert!(!live.is_empty(), "{command:?}");
         assert_eq!(loaded, live, "{command:?}");
     }
-    assert_eq!(told(&stopped, &logs, "loaded.db").len(), 62);
+    assert_eq!(told(&stopped, &logs, "loaded.db").len(), 63);
 }
 
 #[test]
@@ -232,4 +254,48 @@ fn loaded_traces_become_what_the_proxy_has_stored() {
 #[test]
 fn so_do_rotated_ones_in_any_order() {
     check(&["--max-bytes", "4000"]);
+}
+
+/// Method, tool, id, outcome and duration of a call, as `calls` or `logs` print it.
+type Described = (String, Option<String>, String, String, Option<u64>);
+
+fn described(line: &Value, id: &str) -> Described {
+    let text = |name: &str| line[name].as_str().map(str::to_owned);
+    let id = text(id).unwrap_or_else(|| line[id].to_string());
+    (text("method").unwrap(), text("tool"), id, text("status").unwrap(), line["latencyUs"].as_u64())
+}
+
+fn lines(stopped: &Stopped, command: &[&str]) -> Vec<Value> {
+    let output = wiretape(stopped.home()).args(command).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// The store has each call exactly as the analysis of its trace has it, whether the proxy reported it or it was loaded.
+#[test]
+fn stored_calls_are_those_of_the_traces() {
+    let (stopped, traces) = record(&[]);
+    // These still differ.
+    let is_known =
+        |call: &Described| call.0 == "ping" || matches!(call.1.as_deref(), Some("abandoned" | "away"));
+    let mut expected = Vec::new();
+    for trace in &traces {
+        let calls = lines(&stopped, &["calls", trace.to_str().unwrap(), "--json"]);
+        expected.extend(calls.iter().filter(|call| call["dir"] == "in").map(|call| described(call, "id")));
+    }
+    expected.retain(|call| !is_known(call));
+    expected.sort();
+    let rows = lines(&stopped, &["logs", "-n", "1000", "--json", "--store", "data/store.db"]);
+    let is_call = |row: &&Value| {
+        let method = row["method"].as_str().unwrap();
+        row["kind"] != "http" && !method.is_empty() && !method.starts_with("notifications/")
+    };
+    let mut stored: Vec<_> = rows.iter().filter(is_call).map(|row| described(row, "requestId")).collect();
+    stored.retain(|call| !is_known(call));
+    stored.sort();
+    assert_eq!(stored, expected);
 }

@@ -1,6 +1,6 @@
 //! A recording feeds the store, and the store never harms it.
 
-use crate::session::{Home, echo, shell, wait_until};
+use crate::session::{Home, echo, shell, traces_in, wait_until};
 use serde_json::Value;
 use std::fs;
 use wiretape_events::store::query::Order;
@@ -93,14 +93,18 @@ fn a_call_in_flight_survives_the_rotation_of_its_recording() {
     let options = ["--label", "rotated", "--max-bytes", "2kB"];
     let mut session = home.start(&options, &shell("cat > /dev/null", [""; 0]));
     session.send(payload::small_call(1));
+    let files = || traces_in(&home.traces_dir());
+    let recorded =
+        || files().iter().filter_map(|file| fs::read(file).ok()).map(|text| text.len()).sum::<usize>();
     let pad = "x".repeat(900);
-    for _ in 0..6 {
+    for count in 1..=6 {
         session.send(format!(
             "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{{\"data\":\"{pad}\"}}}}\n"
         ));
+        // One at a time: messages that are read together are written to the same file.
+        wait_until("the message is recorded", || recorded() > count * pad.len());
     }
-    let files = || std::fs::read_dir(home.traces_dir()).map_or(0, Iterator::count);
-    wait_until("the recording is rotated", || files() >= 3);
+    assert!(files().len() >= 3, "{:?}", files());
     let output = home.wiretape().args(["logs", "--pending", "--json"]).output().unwrap();
     let rows: Vec<Value> = output
         .stdout

@@ -145,7 +145,7 @@ fn a_trace_that_changes_while_it_plays() {
     client.ask(HELLO);
     fs::OpenOptions::new().write(true).open(&trace).unwrap().set_len(100).unwrap();
     let told = client.ask(LIST);
-    assert!(told.contains("the recorded answer to tools/list can't be read"), "{told}");
+    assert!(told.contains("the recorded response to tools/list can't be read"), "{told}");
     let (status, said) = client.finish();
     assert_eq!(status, Some(1), "{said}");
     assert!(said.contains("can't read the trace: the file was truncated"), "{said}");

@@ -32,7 +32,7 @@ fn unknown_traces_are_refused_and_files_are_not_opened_by_their_path() {
         for path in ["set", "calls", "messages", "raw", "tools", "lint", "sessions", "density", "timeline"] {
             let answer = viewer.ask(&format!("/api/{path}?trace={name}"));
             assert_eq!(answer.status, 404, "{path} {name}: {answer:?}");
-            assert!(answer.error().starts_with("there is no trace `"), "{answer:?}");
+            assert!(answer.error().starts_with("no trace `"), "{answer:?}");
         }
     }
     let answer = viewer.ask("/api/set?trace=nothing-like-it");

@@ -25,14 +25,14 @@ impl Replay {
         Replay { client: ().serve(server).await.unwrap(), reports }
     }
 
-    /// Ends it, and says what was used, unused and missed.
+    /// Ends it, and reports what was used, unused and missed.
     async fn report(self) -> Value {
         self.client.cancel().await.unwrap();
         let report = std::fs::read(self.reports.path().join("replay.json")).unwrap();
         serde_json::from_slice::<Value>(&report).unwrap()["traces"][0].take()
     }
 
-    /// Ends it. A miss fails the test even if the agent takes the error for an answer.
+    /// Ends it. A miss fails the test even if the agent treats the error like a response.
     async fn end(self) {
         let report = self.report().await;
         assert_eq!(report["missed"], 0, "{:#}", report["misses"]);
@@ -51,7 +51,7 @@ async fn rain_takes_an_umbrella() {
 }
 
 #[tokio::test]
-async fn the_tool_says_what_it_said() {
+async fn the_tool_responds_as_recorded() {
     let replay = Replay::start(&[]).await;
     let result = replay.client.call_tool(weather("Oslo")).await.unwrap();
     let report = json!({ "city": "Oslo", "celsius": 18.5, "sky": "light rain" });
@@ -60,7 +60,7 @@ async fn the_tool_says_what_it_said() {
 }
 
 #[tokio::test]
-async fn everything_that_was_recorded_is_asked_for() {
+async fn every_recorded_call_is_made() {
     let replay = Replay::start(&["--require-all"]).await;
     replay.client.list_all_tools().await.unwrap();
     for city in ["Lisbon", "Oslo"] {

@@ -42,7 +42,7 @@ pub enum Delivery {
     Rejected(String),
     /// Not delivered, but a later attempt may succeed.
     Retry {
-        /// Why, for the user, such as "it answers 503".
+        /// Why, for the user, such as "HTTP 503".
         reason: String,
         /// How long to wait, if the destination asked for it.
         after: Option<Duration>,

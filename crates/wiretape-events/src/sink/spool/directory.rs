@@ -70,7 +70,7 @@ impl Directory {
                 return Ok(directory);
             }
         }
-        Err(io::Error::other("too many other processes use it"))
+        Err(io::Error::other("too many other processes are using it"))
     }
 
     /// Locks the directories within `root` whose processes have ended.

@@ -49,7 +49,7 @@ impl SpoolOptions {
 #[non_exhaustive]
 pub enum SpoolError {
     /// The directory can't be created, locked or listed.
-    #[error("the spool {} can't be used", path.display())]
+    #[error("can't use the spool {}", path.display())]
     Directory {
         /// The directory that failed.
         path: PathBuf,
@@ -57,7 +57,7 @@ pub enum SpoolError {
         source: io::Error,
     },
     /// The operating system refused to start the sender's thread.
-    #[error("the spool's thread can't be started")]
+    #[error("can't start the spool's thread")]
     Thread(#[source] io::Error),
 }
 

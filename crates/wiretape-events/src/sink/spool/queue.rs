@@ -116,8 +116,10 @@ impl SpoolQueue {
         spool.take_over(contents);
         // Not fatal: this process can still spool and send its own events.
         if let Err(error) = spool.adopt_orphans(root) {
-            let message =
-                format!("what another process has left in {} can't be taken over: {error}", root.display());
+            let message = format!(
+                "can't take over the events that another process left in {}: {error}",
+                root.display()
+            );
             spool.state.lock().troubles.report(message, 0);
         }
         Ok(spool)
@@ -141,8 +143,7 @@ impl SpoolQueue {
                 }
                 Err(error) => {
                     let place = directory.path().display();
-                    let message =
-                        format!("events of a killed process in {place} can't be recovered: {error}");
+                    let message = format!("can't recover the events of a killed process in {place}: {error}");
                     self.state.lock().troubles.report(message, 0);
                 }
             }
@@ -223,7 +224,7 @@ impl SpoolQueue {
     /// Removes the file of an open segment.
     pub(super) fn remove_open(&self, name: OpenName) {
         if let Err(error) = self.directory.remove_open(name) {
-            let message = format!("{name} in the spool {} can't be removed: {error}", self.place());
+            let message = format!("can't remove {name} from the spool {}: {error}", self.place());
             self.state.lock().troubles.report(message, 0);
         }
     }
@@ -231,7 +232,7 @@ impl SpoolQueue {
     /// Counts a batch that could not be written, and warns.
     pub(super) fn unwritable(&self, error: &io::Error, lost: u64) {
         self.figures.lost.fetch_add(lost, Ordering::Relaxed);
-        let message = || format!("events can't be written to the spool {}: {error}", self.place());
+        let message = || format!("can't write events to the spool {}: {error}", self.place());
         self.state.lock().troubles.unwritable(lost, message);
     }
 
@@ -246,7 +247,8 @@ impl SpoolQueue {
         let waiting: u64 = state.waiting.iter().map(|segment| segment.events).sum();
         if waiting > 0 {
             let place = self.place();
-            let message = format!("{waiting} events wait in {place} and are sent at the next start");
+            let message =
+                format!("{waiting} unsent events remain in {place} and will be sent at the next start");
             state.troubles.report(message, 0);
         }
         state.troubles.take_all()
@@ -258,7 +260,7 @@ impl SpoolQueue {
         self.changed.notify_all();
     }
 
-    /// Whether a shutdown has begun.
+    /// Whether a shutdown is in progress.
     pub(super) fn is_stopping(&self) -> bool {
         self.state.lock().stop != Stop::No
     }
@@ -306,19 +308,19 @@ impl SpoolQueue {
                 Some(part) => return Some(part),
                 None => self.set_aside(name),
             },
-            Err(error) => format!("{} can't be read: {error}", self.directory.file(name).display()),
+            Err(error) => format!("can't read {}: {error}", self.directory.file(name).display()),
         };
         let mut state = self.state.lock();
         let lost = self.forget(&mut state, name);
         self.count_lost(lost);
-        state.troubles.report(format!("{why}; its {lost} events are skipped"), lost);
+        state.troubles.report(format!("{why}; skipped its {lost} events"), lost);
         None
     }
 
     fn set_aside(&self, name: SegmentName) -> String {
         let file = self.directory.file(name);
         match self.directory.set_aside(name) {
-            Ok(torn) => format!("a batch in the spool was damaged and is now {}", torn.display()),
+            Ok(torn) => format!("a damaged batch was moved to {}", torn.display()),
             Err(_) => format!("the batch {} is damaged", file.display()),
         }
     }
@@ -371,7 +373,7 @@ impl SpoolQueue {
         }
         if let Err(error) = self.directory.remove(name) {
             let file = self.directory.file(name);
-            let message = format!("{} was sent but can't be removed: {error}", file.display());
+            let message = format!("sent {}, but can't remove it: {error}", file.display());
             state.troubles.report(message, 0);
         }
     }
@@ -428,11 +430,13 @@ impl SpoolQueue {
             self.count_lost(lost);
             let message = || {
                 let (place, limit) = (self.place(), self.limit);
-                format!("the spool {place} has reached its {limit} bytes: the oldest events are dropped")
+                format!(
+                    "the spool {place} has reached its limit of {limit} bytes; dropping the oldest events"
+                )
             };
             state.troubles.full(lost, message);
             if let Err(error) = self.directory.remove(name) {
-                let message = format!("{} can't be removed: {error}", self.directory.file(name).display());
+                let message = format!("can't remove {}: {error}", self.directory.file(name).display());
                 state.troubles.report(message, 0);
             }
         }
@@ -467,5 +471,5 @@ fn describe_foreign(paths: &[PathBuf]) -> String {
         0 => String::new(),
         others => format!(" and {others} others"),
     };
-    format!("in the spool there is what doesn't belong there, and isn't sent: {}{others}", names.join(", "))
+    format!("ignoring files in the spool that wiretape did not write: {}{others}", names.join(", "))
 }

@@ -66,11 +66,11 @@ impl Sender {
     }
 
     fn reject(&mut self, name: SegmentName, part: &Part, status: &str) {
-        // A rejection is an answer: the receiver is up, so the next segment needs no pause.
+        // A rejection is a response: the receiver is up, so the next segment needs no pause.
         self.backoff.reset();
         self.queue.rejected(name, part.events(), || {
             format!(
-                "{} answers {status}: what it refuses so is not sent again and is lost",
+                "{} responded with {status}; rejected events are not retried and are lost",
                 self.deliver.destination()
             )
         });
@@ -92,7 +92,7 @@ impl Sender {
         };
         self.queue.pause(name, pause, || {
             let (origin, place) = (self.deliver.destination(), self.queue.place());
-            format!("events can't be sent to {origin}: {reason}; they wait in {place}, and it is tried again")
+            format!("can't send events to {origin}: {reason}; keeping them in {place} and retrying")
         });
     }
 }

@@ -85,7 +85,7 @@ impl Troubles {
     pub(super) fn delivered(&mut self) {
         self.failing = false;
         let lost = self.rejected.end();
-        self.report_rest(lost, "were refused by the receiver");
+        self.report_rest(lost, "were rejected by the receiver");
     }
 
     /// The spool has room again.

@@ -84,7 +84,7 @@ fn answer(mut response: Response<Body>) -> Delivery {
         // 401 and 403 are retried, because an expired token will be replaced, and events must not be dropped
         // until then.
         401 | 403 | 408 | 425 | 429 | 500..=599 => {
-            Delivery::Retry { reason: format!("it answers {status}"), after }
+            Delivery::Retry { reason: format!("HTTP {status}"), after }
         }
         _ => Delivery::Rejected(status.to_string()),
     }
@@ -94,12 +94,12 @@ fn answer(mut response: Response<Body>) -> Delivery {
 /// queries of webhooks are often secrets.
 fn describe(error: &ureq::Error) -> String {
     match error {
-        ureq::Error::Timeout(_) => "it takes too long".to_owned(),
-        ureq::Error::HostNotFound => "its name can't be resolved".to_owned(),
+        ureq::Error::Timeout(_) => "timed out".to_owned(),
+        ureq::Error::HostNotFound => "can't resolve its name".to_owned(),
         ureq::Error::Io(error) => error.to_string(),
         ureq::Error::Rustls(error) => error.to_string(),
-        ureq::Error::Protocol(_) => "its answer isn't HTTP".to_owned(),
-        ureq::Error::LargeResponseHeader(..) => "the head of its answer is too large".to_owned(),
+        ureq::Error::Protocol(_) => "the response is not HTTP".to_owned(),
+        ureq::Error::LargeResponseHeader(..) => "the response headers are too large".to_owned(),
         _ => "the connection failed".to_owned(),
     }
 }
@@ -122,12 +122,12 @@ fn certificates_in(path: &Path) -> io::Result<Vec<Certificate<'static>>> {
     let pem = std::fs::read(path)?;
     let mut certificates = Vec::new();
     for item in parse_pem(&pem) {
-        if let PemItem::Certificate(certificate) = item.map_err(|_| not_pem("it isn't PEM"))? {
+        if let PemItem::Certificate(certificate) = item.map_err(|_| not_pem("not a PEM file"))? {
             certificates.push(certificate);
         }
     }
     if certificates.is_empty() {
-        return Err(not_pem("there is no certificate in it"));
+        return Err(not_pem("no certificate in it"));
     }
     Ok(certificates)
 }

@@ -100,18 +100,18 @@ pub enum WebhookError {
     Credentials,
     /// The token would be sent unencrypted to another host.
     #[error(
-        "the webhook's token would go to {origin} without encryption, for everyone on the way to read: use https:// \
-         (plain http:// is for receivers on this machine, or without a token)"
+        "the webhook's token would be sent unencrypted to {origin}: use https:// \
+         (plain http:// is allowed only for receivers on this machine, or without a token)"
     )]
     PlainToken {
         /// The scheme, host and port it would be sent to.
         origin: String,
     },
     /// The token isn't a valid header value.
-    #[error("the webhook's token is empty, or has spaces or characters other than ASCII in it")]
+    #[error("the webhook's token is empty, or contains spaces or non-ASCII characters")]
     Token,
     /// The CA certificates can't be loaded.
-    #[error("the webhook's certificates can't be read from {}", path.display())]
+    #[error("can't read the webhook's certificates from {}", path.display())]
     Certificates {
         /// The configured PEM file.
         path: PathBuf,

@@ -31,6 +31,19 @@ enum Response {
     Whole,
 }
 
+/// What a client sent, and when, in microseconds since the recording began.
+#[derive(Debug, Clone)]
+pub(super) struct SentMessage {
+    message: Bytes,
+    at: Option<u64>,
+}
+
+impl SentMessage {
+    pub(super) fn of(transaction: &Transaction) -> Option<Self> {
+        Some(SentMessage { message: transaction.request.clone()?, at: transaction.timings.asked_at })
+    }
+}
+
 /// The stream on which an answer to another exchange arrived.
 pub(super) struct OnStream {
     pub(super) upstream: Arc<str>,
@@ -124,9 +137,11 @@ impl OpenExchange {
         note: &ExchangeNote<'_>,
         dir: Direction,
         raw: &[u8],
+        at: Tick,
     ) -> Option<OnStream> {
         match dir {
             Direction::ClientToServer => {
+                self.transaction.timings.asked_at = Some(at.us);
                 self.transaction.request_bytes = note.bytes.unwrap_or(raw.len() as u64);
                 self.transaction.request = Some(Bytes::copy_from_slice(raw));
                 None
@@ -141,12 +156,12 @@ impl OpenExchange {
                     // A sum of messages, until the line about the end has the length of the whole stream.
                     self.transaction.response_bytes += raw.len() as u64;
                 }
-                self.answer(raw)
+                self.answer(raw, at)
             }
         }
     }
 
-    fn answer(&mut self, raw: &[u8]) -> Option<OnStream> {
+    fn answer(&mut self, raw: &[u8], at: Tick) -> Option<OnStream> {
         let transaction = &mut self.transaction;
         if !is_answer(raw) {
             return None;
@@ -156,6 +171,7 @@ impl OpenExchange {
             return Some(OnStream { upstream: Arc::clone(&transaction.upstream), session });
         }
         transaction.response = Some(Bytes::copy_from_slice(raw));
+        transaction.timings.answer_at = Some(at.us);
         None
     }
 
@@ -167,15 +183,17 @@ impl OpenExchange {
         }
     }
 
-    /// Sets the request to what an earlier exchange sent, which is not recorded a second time.
-    pub(super) fn repeat(&mut self, message: Bytes) {
-        self.transaction.request_bytes = message.len() as u64;
-        self.transaction.request = Some(message);
+    /// Sets the request to what an earlier exchange sent, which is not recorded a second time. The call began when
+    /// it was sent first.
+    pub(super) fn repeat(&mut self, sent: SentMessage) {
+        self.transaction.request_bytes = sent.message.len() as u64;
+        self.transaction.request = Some(sent.message);
+        self.transaction.timings.asked_at = sent.at;
     }
 
     /// The client's message or batch.
-    pub(super) fn into_request(self) -> Option<Bytes> {
-        self.transaction.request
+    pub(super) fn into_sent(self) -> Option<SentMessage> {
+        SentMessage::of(&self.transaction)
     }
 
     /// Whether the exchange is complete although no line says so: traces of older versions have no such
@@ -242,6 +260,8 @@ impl OpenExchange {
         let us = |at: Tick| at.us.saturating_sub(started.us);
         transaction.timings = Timings {
             started: started.moment(),
+            asked_at: transaction.timings.asked_at,
+            answer_at: transaction.timings.answer_at,
             connected_us: None,
             answered_us: answered.map(us),
             first_byte_us: None,

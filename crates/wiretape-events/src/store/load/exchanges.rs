@@ -1,7 +1,7 @@
 //! All HTTP exchanges of a recording: reassembled, observed like the proxy's, and turned into rows. Using the
 //! same observer is what makes a loaded trace and a watched one agree.
 
-use super::exchange::{OpenExchange, Rebuilt, StageTimes, Times};
+use super::exchange::{OpenExchange, Rebuilt, SentMessage, StageTimes, Times};
 use super::timeline::Tick;
 use crate::event::EventIds;
 use crate::observe::{Observer, ObserverOptions, Snapshot};
@@ -32,7 +32,7 @@ pub(super) struct Exchanges {
     /// Those of them that have answers, the oldest first.
     answered: VecDeque<u64>,
     /// The last unanswered message: an exchange that sends it again refers to it.
-    refused: Option<(u64, Bytes)>,
+    refused: Option<(u64, SentMessage)>,
     /// Whether the durations of what is being observed are known.
     times: Times,
     /// Whether the times of their stages are: once one exchange has them, the recorder writes them for all.
@@ -85,7 +85,7 @@ impl Exchanges {
     ) {
         let Some(open) = self.line(note, at, &context) else { return };
         let was_answered = open.is_answered();
-        let on_stream = open.message(note, dir, raw);
+        let on_stream = open.message(note, dir, raw, at);
         let (is_over, is_answered, has_end) = (open.is_over(), open.is_answered(), open.has_end());
         if let Some(stream) = on_stream {
             let streamed = Streamed {
@@ -166,8 +166,8 @@ impl Exchanges {
     ) -> Option<&mut OpenExchange> {
         if note.request.is_some() {
             let mut open = OpenExchange::begin(note, context.server, context.trace.cloned(), at);
-            if let Some(message) = note.again.and_then(|x| self.sent_by(x)) {
-                open.repeat(message);
+            if let Some(sent) = note.again.and_then(|x| self.sent_by(x)) {
+                open.repeat(sent);
             }
             self.open.insert(note.x, open);
         }
@@ -178,12 +178,12 @@ impl Exchanges {
 
     /// The message of an earlier exchange that is sent again. The earlier one is dropped: its answer (such as
     /// 401) no longer matters.
-    fn sent_by(&mut self, x: u64) -> Option<Bytes> {
+    fn sent_by(&mut self, x: u64) -> Option<SentMessage> {
         if let Some(open) = self.take(x) {
-            return open.into_request();
+            return open.into_sent();
         }
         // In traces of older versions, that exchange has ended by now.
-        self.refused.as_ref().filter(|(refused, _)| *refused == x).map(|(_, message)| message.clone())
+        self.refused.as_ref().filter(|(refused, _)| *refused == x).map(|(_, sent)| sent.clone())
     }
 
     fn make_room(&mut self, context: &mut RecordingContext<'_>) {
@@ -221,8 +221,8 @@ impl Exchanges {
 
     fn finished(&mut self, rebuilt: Rebuilt, at: Tick, context: &mut RecordingContext<'_>) {
         let Rebuilt { transaction, times, stages } = rebuilt;
-        if let Some(request) = transaction.request.clone().filter(|_| transaction.response.is_none()) {
-            self.refused = Some((transaction.x, request));
+        if let Some(sent) = SentMessage::of(&transaction).filter(|_| transaction.response.is_none()) {
+            self.refused = Some((transaction.x, sent));
         }
         self.times = times;
         if stages == StageTimes::Recorded {

@@ -77,7 +77,7 @@ struct Tally {
 impl Tally {
     fn add(&mut self, status: Outcome, row: &Row<'_>) -> rusqlite::Result<()> {
         self.counts.add(status);
-        if let Some(us) = row.get::<_, Option<i64>>(1)?.filter(|_| !status.is_unanswered()) {
+        if let Some(us) = row.get::<_, Option<i64>>(1)?.filter(|_| status.is_measured()) {
             self.latencies.add(u64::try_from(us).unwrap_or(0));
         }
         self.request_bytes += count(row, 2)?;

@@ -117,7 +117,7 @@ pub enum OAuthRewrite {
 /// The options of a forward proxy, which clients are configured to use, as with `HTTP_PROXY`.
 #[derive(Debug, Clone, Default)]
 pub struct ForwardOptions {
-    /// Intercepts TLS with certificates of a local authority; without one TLS is tunnelled unread.
+    /// Intercepts TLS with certificates of a local authority; without one TLS is tunneled unread.
     pub intercept: Option<Arc<crate::http::ca::CertificateAuthority>>,
     /// Whether clients may reach this machine and private networks through it.
     pub private_targets: PrivateTargets,

@@ -93,6 +93,9 @@ struct ExchangeState {
     /// The redacted messages, for error responses of the proxy and for the sink.
     request_message: Option<Bytes>,
     response_message: Option<Bytes>,
+    /// The times of their lines, on the proxy's clock: readers of the trace time the call by them.
+    asked_at: Option<u64>,
+    answer_at: Option<u64>,
     stages: Stages,
     /// The duration, once nothing that follows can change it: the response is complete and answers the request.
     settled_us: Option<u64>,
@@ -512,7 +515,11 @@ impl Exchange {
         // Nothing was redacted in most messages: then the received bytes are shared instead of copied.
         let copy = || if clean == &original[..] { original.clone() } else { Bytes::copy_from_slice(clean) };
         match from {
-            Direction::ClientToServer => self.state().request_message = Some(copy()),
+            Direction::ClientToServer => {
+                let mut state = self.state();
+                state.request_message = Some(copy());
+                state.asked_at = Some(at.us);
+            }
             // Notifications and requests of the server are lines of the trace, but not the response of this exchange.
             Direction::ServerToClient if !is_answer(clean) => {}
             Direction::ServerToClient if self.method == Method::GET => {
@@ -521,6 +528,7 @@ impl Exchange {
             Direction::ServerToClient => {
                 let mut state = self.state();
                 state.has_answer = true;
+                state.answer_at = Some(at.us);
                 state.response_message = self.recorder().sink.is_some().then(copy);
             }
         }
@@ -699,6 +707,8 @@ impl Exchange {
             trace: self.trace.as_ref().map(|trace| Arc::clone(trace.id())),
             timings: Timings {
                 started: Moment { wall_ms: state.started_ms, us: self.started_us },
+                asked_at: state.asked_at,
+                answer_at: state.answer_at,
                 connected_us: state.stages.connected_us,
                 answered_us: state.stages.answered_us,
                 first_byte_us: state.stages.first_byte_us,

@@ -63,9 +63,9 @@ fn write_load_metrics(context: &RelayContext, out: &mut Exposition) {
         out.family(name, "gauge", help);
         out.sample(name, &[], value);
     };
-    let in_flight = "Requests that are not answered yet, except streams.";
+    let in_flight = "Requests without a response so far, except streams.";
     gauge("wiretape_requests_in_flight", in_flight, exchanges.requests_in_flight());
-    let streams = "Open streams that outlive requests, such as those that a GET opens.";
+    let streams = "Open streams, such as those opened by GET.";
     gauge("wiretape_streams", streams, exchanges.open_streams());
     let largest = "The value of --max-connections.";
     gauge("wiretape_connections_limit", largest, context.limits.connections);
@@ -83,7 +83,7 @@ fn write_trace_metrics(context: &RelayContext, out: &mut Exposition) {
     counter("wiretape_trace_bytes_total", "Bytes that were written to traces.", &counts.bytes);
     let lost = "Lines that could not be written to traces.";
     counter("wiretape_trace_lines_lost_total", lost, &counts.lost);
-    let refused = "Traces that were not begun, because clients on other machines began too many.";
+    let refused = "Traces not started because clients on other machines started too many.";
     counter("wiretape_traces_refused_total", refused, &counts.refused);
     out.family("wiretape_traces_open", "gauge", "Traces that are being written.");
     out.sample("wiretape_traces_open", &[], traces.map_or(0, SessionTraces::open));
@@ -97,6 +97,7 @@ fn write_sink_metrics(context: &RelayContext, out: &mut Exposition) {
     };
     let taken = "Accepted by each sink: exchanges (bus), or events and lines of --events (other sinks).";
     each("wiretape_events_taken_total", "counter", taken, |sink| sink.taken);
-    each("wiretape_events_dropped_total", "counter", "Dropped before or by each sink.", |sink| sink.dropped);
+    let dropped = "Events dropped by each sink, or before they reached it.";
+    each("wiretape_events_dropped_total", "counter", dropped, |sink| sink.dropped);
     each("wiretape_events_queued", "gauge", "Queued for each sink.", |sink| sink.queued);
 }

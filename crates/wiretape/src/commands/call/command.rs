@@ -28,7 +28,7 @@ use wiretape_trace::message::Direction;
 #[command(after_help = "\
 Examples:
   wiretape call 17 latest              call 17 of the newest trace
-  wiretape call 17 a.jsonl --json      for programs
+  wiretape call 17 a.jsonl --json      for scripts
   wiretape call 123456                 row 123456 of the store, in its trace")]
 pub(crate) struct CallArgs {
     /// The call's number in the trace, or its row in the store

@@ -276,7 +276,7 @@ fn summary(comparison: &Comparison) -> Vec<String> {
         0 => String::new(),
         n => format!(", {n} breaking"),
     };
-    vec![calls, format!("{} of definitions{breaking}", units::count(changes, "change"))]
+    vec![calls, format!("{}{breaking}", units::count(changes, "definition change"))]
 }
 
 fn name(call: &IndexedCall) -> String {

@@ -64,7 +64,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     listen: Option<SocketAddr>,
 
-    /// Replay all traces as one server, in order of their start: a proxy writes one per connection without a session
+    /// Replay all traces as one server, in order of start time (without sessions, a proxy writes one trace per connection)
     #[arg(long)]
     merge: bool,
 

@@ -38,7 +38,7 @@ Examples:
   wiretape show a.jsonl b.jsonl              two traces, one after the other
   wiretape show latest -f                    follow a running session
   wiretape show trace.jsonl --full | less    all payloads, pretty-printed
-  wiretape show trace.jsonl --json | jq .raw all payloads, for programs
+  wiretape show trace.jsonl --json | jq .raw all payloads, for scripts
 
 See `wiretape calls --help` for all filter terms.")]
 pub(crate) struct ShowArgs {
@@ -51,7 +51,7 @@ pub(crate) struct ShowArgs {
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<u64>,
 
-    /// Follow: keep reading while the trace grows, until it ends
+    /// Keep reading while the trace grows, until it ends
     #[arg(short, long)]
     follow: bool,
 

@@ -53,7 +53,7 @@ Examples:
   wiretape verify weather.jsonl --update weather.jsonl -- ./server  accept the new responses"
 )]
 pub(crate) struct VerifyArgs {
-    /// Traces: paths, id prefixes as listed by `ls`, or `latest`. Several are replayed as one client, in order of their start
+    /// Traces: paths, id prefixes as listed by `ls`, or `latest`. Several are replayed as one client, in order of start time
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<TraceSelector>,
 
@@ -77,7 +77,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long)]
     no_default_ignores: bool,
 
-    /// Which changes of definitions count: any, breaking or none
+    /// Which definition changes count: any, breaking or none
     #[arg(long, value_name = "CHANGES", value_enum, default_value_t, hide_possible_values = true)]
     definitions: Definitions,
 
@@ -126,7 +126,7 @@ pub(crate) struct VerifyArgs {
     command: Vec<OsString>,
 }
 
-/// Which changes of definitions count.
+/// Which definition changes count as failures.
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 enum Definitions {
     #[default]

@@ -231,8 +231,8 @@ fn summary(report: &VerifyReport<'_>) -> String {
     }
     let drift = &report.verified.drift;
     if !drift.changes.is_empty() {
-        let changes = units::count(drift.changes.len() as u64, "change");
-        summary.push_str(&format!("; {changes} of definitions, {} breaking", drift.breaking()));
+        let changes = units::count(drift.changes.len() as u64, "definition change");
+        summary.push_str(&format!("; {changes}, {} breaking", drift.breaking()));
     }
     summary
 }
