@@ -81,38 +81,47 @@ struct ExchangeState {
     /// readers compute, so that they and the sink agree.
     started_ms: i64,
     facts: Option<Box<ExchangeFacts>>,
-    /// The heads, until they are written.
-    request_head: Option<Arc<Head>>,
-    response_head: Option<Arc<Head>>,
+    request: MessageState,
+    response: MessageState,
     status: Option<u16>,
-    /// Bodies that are not messages.
-    request_note: Option<BodyNote>,
-    response_note: Option<BodyNote>,
-    request_bytes: u64,
-    response_bytes: u64,
-    /// The redacted messages, for error responses of the proxy and for the sink.
-    request_message: Option<Bytes>,
-    response_message: Option<Bytes>,
-    /// The times of their lines, on the proxy's clock: readers of the trace time the call by them.
-    asked_at: Option<u64>,
-    answer_at: Option<u64>,
     stages: Stages,
     /// The duration, once nothing that follows can change it: the response is complete and answers the request.
     settled_us: Option<u64>,
-    /// Set if the response is a stream that outlives requests.
-    stream: Option<StreamKind>,
+    stream: StreamState,
     /// Whether the server has answered the request.
     has_answer: bool,
-    /// Whether an event of a stream was written. No message shows that the stream has ended, so a line must.
-    streamed: bool,
-    /// An event had an id, with which the client may resume the stream.
-    is_resumable: bool,
     /// Whether the proxy added a Content-Security-Policy to the response.
     csp_applied: bool,
     /// Whether the response's body is complete.
     responded: bool,
     ended: Ended,
     error: Option<String>,
+}
+
+/// What is known about the request or the response.
+#[derive(Default)]
+struct MessageState {
+    /// The head, until it is written.
+    head: Option<Arc<Head>>,
+    /// The body, if it is not a message, until it is written.
+    note: Option<BodyNote>,
+    /// The size of the body in bytes, as it was sent.
+    bytes: u64,
+    /// The redacted message, for error responses of the proxy and for the sink.
+    message: Option<Bytes>,
+    /// The time of its line, on the proxy's clock: readers of the trace time the call by it.
+    recorded_us: Option<u64>,
+}
+
+/// What is known about the response as an event stream.
+#[derive(Default)]
+struct StreamState {
+    /// Set if the stream outlives requests.
+    kind: Option<StreamKind>,
+    /// Whether an event was written. No message shows that the stream has ended, so a line must.
+    has_events: bool,
+    /// An event had an id, with which the client may resume the stream.
+    is_resumable: bool,
 }
 
 impl ExchangeState {
@@ -174,7 +183,7 @@ impl Exchange {
                 request_head: Some(Arc::clone(&head)),
                 ..ExchangeFacts::default()
             }));
-            state.request_head = trace.is_some().then_some(head);
+            state.request.head = trace.is_some().then_some(head);
         }
         recorder.counters.exchanges.request_began();
         Arc::new(Exchange {
@@ -207,7 +216,7 @@ impl Exchange {
 
     /// The request's message, if bodies are read.
     pub(crate) fn request_message(&self) -> Option<Bytes> {
-        self.state().request_message.clone()
+        self.state().request.message.clone()
     }
 
     /// Records that the proxy added a policy to the response.
@@ -239,12 +248,12 @@ impl Exchange {
                     facts.session.get_or_insert_with(|| self.recorder().clean_name(session));
                 }
             }
-            state.response_head = self.trace.is_some().then_some(head);
+            state.response.head = self.trace.is_some().then_some(head);
         }
         if headers::is_event_stream(&parts.headers) {
-            state.stream = self.stream_kind(state.request_message.as_deref());
+            state.stream.kind = self.stream_kind(state.request.message.as_deref());
         }
-        if state.stream.is_some() {
+        if state.stream.kind.is_some() {
             self.recorder().counters.exchanges.request_became_stream();
         }
         // The lines below lock the state again.
@@ -279,7 +288,7 @@ impl Exchange {
 
     /// The kind of stream that the response is, if it is one that outlives requests.
     pub(crate) fn stream(&self) -> Option<StreamKind> {
-        self.state().stream
+        self.state().stream.kind
     }
 
     /// The session that the exchange belongs to, if it is known yet.
@@ -342,8 +351,8 @@ impl Exchange {
         let note = ExchangeNote { sse: Some(Cow::Borrowed(&clean_sse)), ..ExchangeNote::default() };
         {
             let mut state = self.state();
-            state.streamed = true;
-            state.is_resumable |= sse.id.is_some();
+            state.stream.has_events = true;
+            state.stream.is_resumable |= sse.id.is_some();
         }
         if let Some(clean) = self.redact(&line) {
             self.record_message(Direction::ServerToClient, &Bytes::copy_from_slice(&line), &clean, note);
@@ -380,8 +389,8 @@ impl Exchange {
     fn keep_note(&self, from: Direction, note: BodyNote) {
         let mut state = self.state();
         match from {
-            Direction::ClientToServer => state.request_note = Some(note),
-            Direction::ServerToClient => state.response_note = Some(note),
+            Direction::ClientToServer => state.request.note = Some(note),
+            Direction::ServerToClient => state.response.note = Some(note),
         }
     }
 
@@ -390,9 +399,9 @@ impl Exchange {
         let us = self.elapsed_us();
         let mut state = self.state();
         match from {
-            Direction::ClientToServer => state.request_bytes = wire_bytes,
+            Direction::ClientToServer => state.request.bytes = wire_bytes,
             Direction::ServerToClient => {
-                state.response_bytes = wire_bytes;
+                state.response.bytes = wire_bytes;
                 state.responded = whole;
                 state.stages.responded_us = whole.then_some(us);
             }
@@ -430,13 +439,13 @@ impl Exchange {
         let mut state = self.state();
         // The proxy's response is complete in memory, so the exchange can't end as "client closed" any more.
         state.responded = true;
-        let message = state.request_message.clone();
+        let message = state.request.message.clone();
         let trace = self.trace.as_ref();
         let response: http::Response<B> =
             refusal.response(message.as_deref().and_then(request_id).as_deref());
         if trace.is_some() {
             let pairs = header_pairs(None, response.headers().iter());
-            state.response_head = Some(Arc::new(Head::response(refusal.status.as_u16(), "1.1", pairs)));
+            state.response.head = Some(Arc::new(Head::response(refusal.status.as_u16(), "1.1", pairs)));
         }
         state.status = Some(refusal.status.as_u16());
         drop(state);
@@ -457,7 +466,7 @@ impl Exchange {
         if self.trace.is_some() {
             let redactor = self.recorder().redactor.as_ref();
             let head = Head::response(status, "1.1", header_pairs(redactor, response.headers().iter()));
-            state.response_head = Some(Arc::new(redacted(redactor, head)));
+            state.response.head = Some(Arc::new(redacted(redactor, head)));
         }
     }
 
@@ -507,7 +516,7 @@ impl Exchange {
 
     /// Whether there is nothing left to record of the request. Readers decide by the same rule.
     fn is_request_recorded(&self) -> bool {
-        self.method != Method::POST || self.state().request_message.is_some()
+        self.method != Method::POST || self.state().request.message.is_some()
     }
 
     /// Keeps a message for error responses of the proxy and for the sink.
@@ -517,8 +526,8 @@ impl Exchange {
         match from {
             Direction::ClientToServer => {
                 let mut state = self.state();
-                state.request_message = Some(copy());
-                state.asked_at = Some(at.us);
+                state.request.message = Some(copy());
+                state.request.recorded_us = Some(at.us);
             }
             // Notifications and requests of the server are lines of the trace, but not the response of this exchange.
             Direction::ServerToClient if !is_answer(clean) => {}
@@ -528,8 +537,8 @@ impl Exchange {
             Direction::ServerToClient => {
                 let mut state = self.state();
                 state.has_answer = true;
-                state.answer_at = Some(at.us);
-                state.response_message = self.recorder().sink.is_some().then(copy);
+                state.response.recorded_us = Some(at.us);
+                state.response.message = self.recorder().sink.is_some().then(copy);
             }
         }
     }
@@ -550,8 +559,8 @@ impl Exchange {
             let state = self.state();
             let is_open = ended == Ended::Complete && !state.has_answer;
             // 202 is how HTTP+SSE accepts a request; a stream that ended without the answer may be resumed by a GET.
-            let takes_answers = state.status == Some(202) || state.streamed;
-            (state.request_message.clone().filter(|_| takes_answers), is_open, state.stream)
+            let takes_answers = state.status == Some(202) || state.stream.has_events;
+            (state.request.message.clone().filter(|_| takes_answers), is_open, state.stream.kind)
         };
         if stream == Some(StreamKind::Answering) && ended != Ended::Complete {
             if let Some(key) = self.session_key() {
@@ -577,14 +586,14 @@ impl Exchange {
         // Taken under the lock, encoded and written without it.
         let (request, response, user) = {
             let mut state = self.state();
-            let request = state.request_head.take();
+            let request = state.request.head.take();
             if request.is_some() {
                 let since = at.us.saturating_sub(self.started_us);
                 state.started_ms = at.before(since).wall_ms;
             }
             let user =
                 state.facts.as_ref().filter(|_| request.is_some()).and_then(|facts| facts.user.clone());
-            (request, state.response_head.take(), user)
+            (request, state.response.head.take(), user)
         };
         let mut http = Vec::with_capacity(1024);
         ExchangeNote {
@@ -647,10 +656,10 @@ impl Exchange {
     /// Writes a line about the end, unless the messages' lines already show everything.
     fn write_end(&self, ended: Ended) {
         let mut state = self.state();
-        let has_unwritten = state.request_head.is_some()
-            || state.response_head.is_some()
-            || state.request_note.is_some()
-            || state.response_note.is_some()
+        let has_unwritten = state.request.head.is_some()
+            || state.response.head.is_some()
+            || state.request.note.is_some()
+            || state.response.note.is_some()
             || state.settled_us.is_none();
         if !has_unwritten && ended == Ended::Complete {
             return;
@@ -658,8 +667,8 @@ impl Exchange {
         let at = self.now();
         let duration_us = *state.settled_us.get_or_insert(at.us.saturating_sub(self.started_us));
         let (stages, policy) = (state.stages, state.policy());
-        let (request_body, response_body) = (state.request_note.take(), state.response_note.take());
-        let bytes = Some(state.response_bytes).filter(|bytes| *bytes > 0 && response_body.is_none());
+        let (request_body, response_body) = (state.request.note.take(), state.response.note.take());
+        let bytes = Some(state.response.bytes).filter(|bytes| *bytes > 0 && response_body.is_none());
         let error = state.error.clone();
         drop(state);
         let note = ExchangeNote {
@@ -697,18 +706,18 @@ impl Exchange {
             request_head: facts.request_head,
             response_head: facts.response_head,
             status: state.status,
-            request: state.request_message.take(),
-            response: state.response_message.take(),
-            request_bytes: state.request_bytes,
-            response_bytes: state.response_bytes,
-            is_resumable: state.is_resumable,
+            request: state.request.message.take(),
+            response: state.response.message.take(),
+            request_bytes: state.request.bytes,
+            response_bytes: state.response.bytes,
+            is_resumable: state.stream.is_resumable,
             is_html: facts.is_html,
             csp_applied: state.csp_applied,
             trace: self.trace.as_ref().map(|trace| Arc::clone(trace.id())),
             timings: Timings {
                 started: Moment { wall_ms: state.started_ms, us: self.started_us },
-                asked_at: state.asked_at,
-                answer_at: state.answer_at,
+                asked_at: state.request.recorded_us,
+                answer_at: state.response.recorded_us,
                 connected_us: state.stages.connected_us,
                 answered_us: state.stages.answered_us,
                 first_byte_us: state.stages.first_byte_us,
