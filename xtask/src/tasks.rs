@@ -9,7 +9,7 @@ use wiretape_testkit::parts as test_parts;
 
 use crate::failure::{Context, Result};
 use crate::sh::{capture, cargo, command, root, run, succeeds, target_directory};
-use crate::{cross, parts};
+use crate::{cross, modules, parts};
 
 /// How long each fuzz target runs by default, in seconds.
 pub(crate) const FUZZ_SECONDS: u32 = 10;
@@ -21,8 +21,9 @@ type Step = (&'static str, fn() -> Result);
 
 pub(crate) fn ci() -> Result {
     // Quick checks first, so that a simple mistake fails soon.
-    let steps: [Step; 6] = [
+    let steps: [Step; 7] = [
         ("fmt", fmt),
+        ("modules", modules::check),
         ("clippy", clippy),
         ("doc", doc),
         ("deny", deny),

@@ -4,12 +4,14 @@
 //! connection affects one client only. Bodies are forwarded frame by frame. A `tap` reads each frame on its way, and a frame
 //! that completes a message is forwarded after the message is in the trace. Design note 0005 has the reasons.
 //!
+//! The folders are layers: each may use those below it in this table, and all may use the modules (`cargo xtask modules`).
+//!
 //! | folder | holds |
 //! |---|---|
-//! | `record` | what is recorded of an exchange: heads, messages, its end, and which trace they go to |
-//! | `policy` | what is changed or refused: OAuth logins, Content-Security-Policy, names, passwords |
-//! | `relay` | forwarding: client connections, upstream connections, bodies, tunnels |
 //! | `serve` | listeners, workers, signals, draining, the admin port |
+//! | `relay` | forwarding: client connections, upstream connections, bodies, tunnels |
+//! | `policy` | what is changed or refused: OAuth logins, Content-Security-Policy, names |
+//! | `record` | what is recorded of an exchange: heads, messages, its end, which trace they go to; the counters |
 //!
 //! | module | holds |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! What the proxy changes or refuses: OAuth logins, Content-Security-Policy, names and passwords.
+//! What the proxy changes or refuses: OAuth logins, Content-Security-Policy, names. It decides;
+//! `relay` reads and replaces the bodies.
 
 pub(crate) mod csp;
 pub(crate) mod endpoint;

@@ -1,6 +1,4 @@
 //! OAuth logins through a reverse proxy: relays the requests that may belong to one, as [`Login`] decides.
-//!
-//! [`Login`]: crate::http::policy::login::Login
 
 use super::body::ProxyBody;
 use super::connection::ClientConnection;
