@@ -1,4 +1,7 @@
 //! Calls, failures and latencies, by tool.
+//!
+//! Calls are counted by outcome, and every sum (errors, calls without a response) is derived from that in one place.
+//! The client's calls and the server's requests are counted apart: the latter happen during the former.
 
 use crate::call::{Call, Outcome};
 use crate::latency::Latencies;

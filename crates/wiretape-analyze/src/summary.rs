@@ -1,4 +1,7 @@
-//! The key figures of a trace.
+//! The key figures of a trace: what `ls`, the library's index and Home show of it, without its calls.
+//!
+//! One pass, with bounded memory: everything is a counter, except the first introductions and the last lines of
+//! standard error. `Crashes` is separate, because `stats`, the page and the store's loader need it without the rest.
 
 use crate::glance::describe_end;
 use crate::reading::{Analysis, Closed, LineView, Meaning, Seen};

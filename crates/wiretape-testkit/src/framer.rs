@@ -79,7 +79,7 @@ impl Pair {
     }
 }
 
-/// One direction.
+/// The framing of one direction: where the next message begins.
 #[derive(Debug, Default)]
 struct Framer {
     state: State,

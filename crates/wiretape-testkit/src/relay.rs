@@ -12,7 +12,7 @@ use crate::http;
 pub struct Addresses {
     /// The address to listen on.
     pub listen: SocketAddr,
-    /// The server.
+    /// The address of the server.
     pub upstream: SocketAddr,
 }
 

@@ -121,7 +121,7 @@ enum Expect {
 
 /// A syntax error whose reason and position are in the lexer. Empty, so that the `Result`s on the hot path
 /// stay in registers.
-struct Stuck;
+struct ScanFailure;
 
 /// The tokens of one JSON value, in order.
 #[derive(Debug, Clone)]
@@ -186,7 +186,7 @@ impl<'a> Lexer<'a> {
                 Ok(Some(Lexeme { token, start: self.start, end: self.end, escaped: self.escaped }))
             }
             Ok(None) => Ok(None),
-            Err(Stuck) => Err(SyntaxError { offset: self.pos, what: self.error }),
+            Err(ScanFailure) => Err(SyntaxError { offset: self.pos, what: self.error }),
         }
     }
 
@@ -204,10 +204,10 @@ impl<'a> Lexer<'a> {
     }
 
     #[inline(always)]
-    fn advance(&mut self) -> Result<Option<Token>, Stuck> {
+    fn advance(&mut self) -> Result<Option<Token>, ScanFailure> {
         self.skip_white_space();
         let Some(&byte) = self.input.get(self.pos) else {
-            return if self.expect == Expect::Nothing { Ok(None) } else { self.stuck("it ends too early") };
+            return if self.expect == Expect::Nothing { Ok(None) } else { self.fail("it ends too early") };
         };
         self.start = self.pos;
         self.escaped = false;
@@ -222,17 +222,17 @@ impl<'a> Lexer<'a> {
             }
             (Expect::KeyOrEnd, b'"') => self.key(),
             (Expect::ValueOrEnd, _) => self.value(byte),
-            (Expect::Key | Expect::KeyOrEnd, _) => self.stuck("expected a member's name"),
-            (Expect::End, _) if self.nesting.in_object() => self.stuck("expected a comma or a closing brace"),
-            (Expect::End, _) => self.stuck("expected a comma or a closing bracket"),
-            (Expect::Nothing, _) => self.stuck("something follows the value"),
+            (Expect::Key | Expect::KeyOrEnd, _) => self.fail("expected a member's name"),
+            (Expect::End, _) if self.nesting.in_object() => self.fail("expected a comma or a closing brace"),
+            (Expect::End, _) => self.fail("expected a comma or a closing bracket"),
+            (Expect::Nothing, _) => self.fail("something follows the value"),
         }
     }
 
     #[cold]
-    fn stuck<T>(&mut self, what: &'static str) -> Result<T, Stuck> {
+    fn fail<T>(&mut self, what: &'static str) -> Result<T, ScanFailure> {
         self.error = what;
-        Err(Stuck)
+        Err(ScanFailure)
     }
 
     #[inline(always)]
@@ -243,7 +243,7 @@ impl<'a> Lexer<'a> {
     }
 
     #[inline(always)]
-    fn value(&mut self, byte: u8) -> Result<Option<Token>, Stuck> {
+    fn value(&mut self, byte: u8) -> Result<Option<Token>, ScanFailure> {
         match byte {
             b'"' => {
                 self.string()?;
@@ -258,7 +258,7 @@ impl<'a> Lexer<'a> {
             b't' => self.literal(b"true", Token::True),
             b'f' => self.literal(b"false", Token::False),
             b'n' => self.literal(b"null", Token::Null),
-            _ => self.stuck("expected a value"),
+            _ => self.fail("expected a value"),
         }
     }
 
@@ -299,21 +299,21 @@ impl<'a> Lexer<'a> {
     }
 
     #[inline(always)]
-    fn key(&mut self) -> Result<Option<Token>, Stuck> {
+    fn key(&mut self) -> Result<Option<Token>, ScanFailure> {
         self.string()?;
         self.end = self.pos;
         self.skip_white_space();
         if self.input.get(self.pos) != Some(&b':') {
-            return self.stuck("expected a colon");
+            return self.fail("expected a colon");
         }
         self.pos += 1;
         self.expect = Expect::Value;
         Ok(Some(Token::Key))
     }
 
-    fn literal(&mut self, word: &'static [u8], token: Token) -> Result<Option<Token>, Stuck> {
+    fn literal(&mut self, word: &'static [u8], token: Token) -> Result<Option<Token>, ScanFailure> {
         if !self.input[self.pos..].starts_with(word) {
-            return self.stuck("expected true, false or null");
+            return self.fail("expected true, false or null");
         }
         self.pos += word.len();
         Ok(self.after_value(token))
@@ -321,7 +321,7 @@ impl<'a> Lexer<'a> {
 
     /// Scans the string at `pos`, to after its closing quote.
     #[inline(always)]
-    fn string(&mut self) -> Result<(), Stuck> {
+    fn string(&mut self) -> Result<(), ScanFailure> {
         self.pos += 1;
         loop {
             // Most of a message is the inside of strings, so this search decides the speed of everything that
@@ -333,14 +333,14 @@ impl<'a> Lexer<'a> {
                     return Ok(());
                 }
                 Some(b'\\') => self.escape()?,
-                Some(_) => return self.stuck("a control character inside a string"),
-                None => return self.stuck("a string does not end"),
+                Some(_) => return self.fail("a control character inside a string"),
+                None => return self.fail("a string does not end"),
             }
         }
     }
 
     #[inline(always)]
-    fn escape(&mut self) -> Result<(), Stuck> {
+    fn escape(&mut self) -> Result<(), ScanFailure> {
         self.escaped = true;
         match self.input.get(self.pos + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
@@ -351,17 +351,17 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn unicode_escape(&mut self) -> Result<(), Stuck> {
+    fn unicode_escape(&mut self) -> Result<(), ScanFailure> {
         let is_unicode = self.input.get(self.pos + 1) == Some(&b'u');
         if is_unicode && is_hex4(self.input.get(self.pos + 2..self.pos + 6)) {
             self.pos += 6;
             return Ok(());
         }
-        self.stuck("an unknown escape")
+        self.fail("an unknown escape")
     }
 
     #[inline(always)]
-    fn number(&mut self) -> Result<(), Stuck> {
+    fn number(&mut self) -> Result<(), ScanFailure> {
         if self.input[self.pos] == b'-' {
             self.pos += 1;
         }
@@ -369,7 +369,7 @@ impl<'a> Lexer<'a> {
             // RFC 8259 allows no leading zeros; a digit after this one is an error of what follows.
             Some(b'0') => self.pos += 1,
             Some(b'1'..=b'9') => self.digits()?,
-            _ => return self.stuck("expected a digit"),
+            _ => return self.fail("expected a digit"),
         }
         if self.input.get(self.pos) == Some(&b'.') {
             self.pos += 1;
@@ -386,12 +386,12 @@ impl<'a> Lexer<'a> {
     }
 
     #[inline(always)]
-    fn digits(&mut self) -> Result<(), Stuck> {
+    fn digits(&mut self) -> Result<(), ScanFailure> {
         let start = self.pos;
         while let Some(b'0'..=b'9') = self.input.get(self.pos) {
             self.pos += 1;
         }
-        if self.pos == start { self.stuck("expected a digit") } else { Ok(()) }
+        if self.pos == start { self.fail("expected a digit") } else { Ok(()) }
     }
 }
 

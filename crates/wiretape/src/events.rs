@@ -18,7 +18,7 @@ use wiretape_events::bus::{HeartbeatOptions, ListenerHealth};
 use wiretape_events::event::{EventIds, SinkStatus};
 use wiretape_events::observe::ObserverOptions;
 use wiretape_events::sink::webhook::{Secret, WebhookError, WebhookOptions, WebhookSink};
-use wiretape_events::sink::{Look, MetricsSink, NdjsonSink, RequestMetrics, Servers, StderrSink};
+use wiretape_events::sink::{EventFormat, MetricsSink, NdjsonSink, RequestMetrics, Servers, StderrSink};
 use wiretape_events::store::{Retention, Store, StoreSink};
 use wiretape_events::{Bus, BusOptions, Sink, SinkError};
 use wiretape_library::private;
@@ -42,7 +42,7 @@ pub(crate) struct EventArgs {
 
     /// Print events to standard error, human-readable or as JSON
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "pretty")]
-    print: Option<PrintLook>,
+    print: Option<PrintFormat>,
 
     /// Send events to this URL in batches; set the bearer token in WIRETAPE_WEBHOOK_TOKEN
     #[arg(long, value_name = "URL")]
@@ -60,7 +60,7 @@ pub(crate) struct EventArgs {
 /// The format of events on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum PrintLook {
+pub(crate) enum PrintFormat {
     /// One line per event, human-readable.
     Pretty,
     /// One JSON object per line.
@@ -70,7 +70,7 @@ pub(crate) enum PrintLook {
 /// The resolved event options, from the command line and the file.
 pub(crate) struct EventPlan {
     events: Option<PathBuf>,
-    print: Option<PrintLook>,
+    print: Option<PrintFormat>,
     store: Option<PathBuf>,
     retention: Retention,
     webhook: Option<WebhookOptions>,
@@ -123,7 +123,7 @@ impl EventPlan {
 
     /// Whether a sink wants heartbeats.
     pub(crate) fn wants_heartbeats(&self) -> bool {
-        self.webhook.is_some() || self.print == Some(PrintLook::Json)
+        self.webhook.is_some() || self.print == Some(PrintFormat::Json)
     }
 
     /// The path of the store.
@@ -151,8 +151,8 @@ impl EventPlan {
         }
         if let Some(look) = self.print {
             let look = match look {
-                PrintLook::Pretty => Look::Pretty(self.servers),
-                PrintLook::Json => Look::Json,
+                PrintFormat::Pretty => EventFormat::Pretty(self.servers),
+                PrintFormat::Json => EventFormat::Json,
             };
             // Strips the colors where standard error is not a terminal.
             sinks.push(Box::new(StderrSink::new(Box::new(anstream::stderr()), look)));

@@ -11,7 +11,9 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use wiretape_library::private;
 use wiretape_trace::format::{Meta, Record, parse_line};
+use wiretape_trace::json::{Lexer, SyntaxError, Token};
 use wiretape_trace::redact::{LineState, RedactionKey, Redactor, SecretMemory};
+use wiretape_trace::splice::{Edit, splice};
 
 /// The key's file in the data directory.
 const KEY_FILE: &str = "redaction.key";
@@ -64,30 +66,44 @@ impl<'r> TraceRedaction<'r> {
         meta.map_or(clean, Cow::Owned)
     }
 
-    /// The first line, if its command contains a secret or it announces check values, which no longer match.
+    /// The first line, if its command contains a secret or it doesn't say yet that the trace is redacted.
     fn meta(&self, mut meta: Meta, line: &[u8]) -> Option<Vec<u8>> {
         let command = self.redactor.command_with(&meta.command, &self.memory);
-        if command == meta.command && meta.chain.is_none() {
+        if command == meta.command && meta.redacted == Some(true) {
             return None;
         }
         // The arguments of a command are redacted by rules of their own (`--token VALUE`), which need the whole list.
         meta.command = command;
-        meta.chain = None;
+        meta.redacted = Some(true);
         // Cannot fail for a record that was just parsed; the line redacted as JSON is the safe fallback.
         serde_json::to_vec(&meta).ok().or_else(|| Some(line.to_vec()))
     }
 }
 
-/// A line with another `text`.
+/// A line with another `text`. The other members stay as they are and in their order, which readers of the format rely on.
 fn with_text(line: &[u8], text: &[u8]) -> Vec<u8> {
-    let mut object: serde_json::Map<String, serde_json::Value> = match serde_json::from_slice(line) {
-        Ok(object) => object,
-        Err(_) => return line.to_vec(),
-    };
-    object.insert("text".to_owned(), String::from_utf8_lossy(text).into());
-    // A second copy of the same bytes, which was not redacted.
-    object.remove("base64");
-    serde_json::to_vec(&object).unwrap_or_else(|_| line.to_vec())
+    spliced(line, text).unwrap_or_else(|_| line.to_vec())
+}
+
+fn spliced(line: &[u8], text: &[u8]) -> Result<Vec<u8>, SyntaxError> {
+    let mut lexer = Lexer::new(line);
+    let mut edits: Vec<Edit> = Vec::new();
+    // Past the brace.
+    let mut end = lexer.next_token()?.map_or(0, |brace| brace.end);
+    while let Some(name) = lexer.next_token()?.filter(|lexeme| lexeme.token == Token::Key) {
+        let Some(value) = lexer.next_token()? else { break };
+        let before = std::mem::replace(&mut end, lexer.finish_value(value)?);
+        if name.text(line).is("text") {
+            let text = serde_json::to_vec(&String::from_utf8_lossy(text)).unwrap_or_default();
+            edits.push((value.start..end, text));
+        } else if name.text(line).is("base64") {
+            // A second copy of the same bytes, which was not redacted. With the comma before it, or, if it is the first
+            // member, the one after it.
+            let comma = if before == 1 { usize::from(line.get(end) == Some(&b',')) } else { 0 };
+            edits.push((before..end + comma, Vec::new()));
+        }
+    }
+    Ok(splice(line, &edits))
 }
 
 /// The key of this installation, created on first use. If it can't be stored, a temporary key for this process.

@@ -34,12 +34,12 @@ pub struct PendingCall {
     pub(super) newer: u64,
     direction: Direction,
     closing: ClosingMeans,
-    rare: Option<Box<Rare>>,
+    rare: Option<Box<RareFacts>>,
 }
 
 /// Facts that most calls don't have.
 #[derive(Debug, Default)]
-pub(super) struct Rare {
+pub(super) struct RareFacts {
     /// The progress token of the request, which its notifications repeat.
     pub(super) token: Option<Id<'static>>,
     /// The outcome if no answer comes, and the microseconds until it was decided.
@@ -50,8 +50,8 @@ pub(super) struct Rare {
     progress: u64,
     person_us: u64,
     client_us: u64,
-    person: Waiting,
-    others: Waiting,
+    person: WaitingTime,
+    others: WaitingTime,
     watch: Option<Watch>,
 }
 
@@ -174,7 +174,7 @@ impl PendingCall {
         known(self.parent)
     }
 
-    pub(super) fn rare(&mut self) -> &mut Rare {
+    pub(super) fn rare(&mut self) -> &mut RareFacts {
         self.rare.get_or_insert_default()
     }
 
@@ -308,7 +308,7 @@ impl PendingCall {
 
     fn to_call(&self, outcome: Outcome) -> Call {
         let rare = self.rare.as_deref();
-        let of = |number: fn(&Rare) -> u64| rare.map_or(0, number);
+        let of = |number: fn(&RareFacts) -> u64| rare.map_or(0, number);
         Call {
             number: self.number,
             direction: self.direction,
@@ -387,12 +387,12 @@ fn asks_a_person(method: &str) -> bool {
 
 /// The time during which at least one nested request was pending: overlapping ones count once.
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingTime {
     open: u64,
     since: Option<ObservedAt>,
 }
 
-impl Waiting {
+impl WaitingTime {
     fn begin(&mut self, at: ObservedAt) {
         self.open += 1;
         self.since = self.since.or(Some(at));

@@ -1,7 +1,7 @@
 //! Collects the definitions in a trace.
 
 use super::{
-    Definition, Definitions, Extent, Gathered, Gatherer, INTRODUCTIONS, ListKind, Listing, Page, ServerFact,
+    Definition, Definitions, Extent, Gatherer, INTRODUCTIONS, ListKind, ListState, Listing, Page, ServerFact,
     Spot, cursor,
 };
 use crate::reading::{Analysis, Closed, Meaning, Seen};
@@ -88,13 +88,13 @@ impl Collector {
         let entries: Vec<(String, Definition)> = entries.collect();
         self.keep_duplicates(kind, &entries);
         match self.gathering.page((session.to_owned(), kind), page, entries) {
-            Gathered::Whole(entries) => {
+            ListState::Whole(entries) => {
                 self.keep_earlier(kind, &entries);
                 let listing = Listing { entries, extent: Extent::Whole, line: Some(line) };
                 self.definitions.lists.insert(kind, listing);
             }
-            Gathered::Alone(entries) => self.record_partial(kind, entries),
-            Gathered::Incomplete => {}
+            ListState::Alone(entries) => self.record_partial(kind, entries),
+            ListState::Incomplete => {}
         }
     }
 

@@ -23,7 +23,7 @@ struct PartialList<T> {
 
 /// The state of a list after a page.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Gathered<T> {
+pub enum ListState<T> {
     /// The page was the last one: all entries of the list.
     Whole(BTreeMap<String, T>),
     /// More pages are to come.
@@ -45,23 +45,23 @@ impl<K: Eq + Hash, T> Gatherer<K, T> {
         reader: K,
         page: &Page<'_>,
         entries: impl IntoIterator<Item = (String, T)>,
-    ) -> Gathered<T> {
+    ) -> ListState<T> {
         let partial = self.partial.remove(&reader);
         let mut gathered = match (&page.cursor, partial) {
             // A request without a cursor starts over, and the pages before it are dropped.
             (None, _) => BTreeMap::new(),
             (Some(cursor), Some(partial)) if *cursor == partial.next => partial.entries,
             // The cursor doesn't continue the pages we have: another client's, or pages are missing.
-            (Some(_), _) => return Gathered::Alone(entries.into_iter().collect()),
+            (Some(_), _) => return ListState::Alone(entries.into_iter().collect()),
         };
         gathered.extend(entries);
-        let Some(next) = &page.next else { return Gathered::Whole(gathered) };
+        let Some(next) = &page.next else { return ListState::Whole(gathered) };
         // At the bounds, the pages so far are returned as partial: a truncated list is better than none.
         if self.partial.len() < MAX_LISTS && gathered.len() < MAX_ENTRIES {
             self.partial.insert(reader, PartialList { entries: gathered, next: next.clone() });
-            return Gathered::Incomplete;
+            return ListState::Incomplete;
         }
-        Gathered::Alone(gathered)
+        ListState::Alone(gathered)
     }
 
     /// The lists whose last page was not seen, with the entries so far.

@@ -8,7 +8,7 @@ mod gather;
 mod page;
 
 pub use collect::Collector;
-pub use gather::{Gathered, Gatherer};
+pub use gather::{Gatherer, ListState};
 pub use page::{ListKind, Page, cursor};
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Compares two calls.
+//! Compares the parameters and the outcomes of two paired calls, without what is ignored.
 
 use super::index::{CallIndex, Ignored, IndexedCall};
 use crate::json_diff::{Alike, Differences, Inside, diff, diff_beyond};

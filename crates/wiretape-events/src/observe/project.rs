@@ -10,7 +10,7 @@ use wiretape_trace::value::Value;
 const MAX: usize = 32 * 1024;
 
 /// A list in a result, and the members of its entries that are kept.
-struct Slim {
+struct ListProjection {
     method: &'static str,
     list: &'static str,
     keep: &'static [&'static str],
@@ -18,14 +18,14 @@ struct Slim {
 
 // The lists whose entries can be large without telling a reader of events much: file contents and
 // descriptions.
-const SLIM: [Slim; 3] = [
-    Slim { method: "resources/list", list: "resources", keep: &["uri", "name", "title"] },
-    Slim {
+const LIST_PROJECTIONS: [ListProjection; 3] = [
+    ListProjection { method: "resources/list", list: "resources", keep: &["uri", "name", "title"] },
+    ListProjection {
         method: "resources/templates/list",
         list: "resourceTemplates",
         keep: &["uriTemplate", "name", "title"],
     },
-    Slim { method: "resources/read", list: "contents", keep: &["uri", "name", "title"] },
+    ListProjection { method: "resources/read", list: "contents", keep: &["uri", "name", "title"] },
 ];
 
 /// The logged form of a request. Shares the bytes unless it is too long.
@@ -38,17 +38,17 @@ pub(super) fn request(message: &Bytes) -> Raw {
 
 /// The logged form of the answer to a request with this method.
 pub(super) fn response(method: &str, message: &Bytes) -> Raw {
-    if let Some(slim) = SLIM.iter().find(|slim| slim.method == method)
+    if let Some(projection) = LIST_PROJECTIONS.iter().find(|projection| projection.method == method)
         && let Some(result) = Envelope::scan(message).result
-        && let Some(slimmed) = slim.result(result)
+        && let Some(projected) = projection.result(result)
     {
-        let whole = Bytes::from(with(message, result, &slimmed));
+        let whole = Bytes::from(with(message, result, &projected));
         return if whole.len() <= MAX { whole.into() } else { shortened(&whole) };
     }
     request(message)
 }
 
-impl Slim {
+impl ListProjection {
     fn result(&self, result: &[u8]) -> Option<Vec<u8>> {
         let result = Value::parse(result).ok()?;
         let mut out = format!("{{\"{}\":[", self.list).into_bytes();

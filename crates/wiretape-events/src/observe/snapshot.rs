@@ -4,7 +4,7 @@ use crate::event::{ChangeType, SchemaItem};
 use crate::raw::Raw;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hasher};
-use wiretape_analyze::definitions::{Gathered, Gatherer, ListKind, Page, cursor};
+use wiretape_analyze::definitions::{Gatherer, ListKind, ListState, Page, cursor};
 use wiretape_analyze::fingerprint::fingerprint;
 use wiretape_trace::message::Envelope;
 
@@ -79,7 +79,7 @@ impl Snapshots {
         let entries = page.entries.iter();
         let entries = entries.map(|entry| (entry.key.clone(), Item::of(entry.raw.to_vec().into())));
         let reader = (upstream.to_owned(), reader.to_owned(), page.kind);
-        let Gathered::Whole(items) = self.gathering.page(reader, page, entries) else { return Vec::new() };
+        let ListState::Whole(items) = self.gathering.page(reader, page, entries) else { return Vec::new() };
         let changes = match self.known.get(&place) {
             Some(known) => compare(&known.items, &items),
             // The first list is reported as a whole, so that receivers have something to apply later changes

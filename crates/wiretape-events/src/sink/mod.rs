@@ -8,7 +8,7 @@ pub mod webhook;
 
 pub use metrics::{Exposition, MetricsSink, RequestMetrics};
 pub use ndjson::NdjsonSink;
-pub use stderr::{Look, Servers, StderrSink};
+pub use stderr::{EventFormat, Servers, StderrSink};
 
 use crate::event::Event;
 use crate::line::Line;

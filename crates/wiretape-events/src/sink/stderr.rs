@@ -15,7 +15,7 @@ use wiretape_analyze::glance::duration;
 
 /// The format in which events are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum EventFormat {
     /// One line for people, with terminal colors. A writer that is not a terminal has to strip them.
     Pretty(Servers),
     /// One JSON object per line, as in the schema.
@@ -34,23 +34,23 @@ pub enum Servers {
 /// Prints events as they arrive.
 pub struct StderrSink {
     out: Box<dyn Write + Send>,
-    look: Look,
+    format: EventFormat,
     /// The names of servers by their URLs, because some events carry only the URL.
     names: HashMap<Arc<str>, Arc<str>>,
 }
 
 impl StderrSink {
     /// Prints to `out`, which also decides about colors.
-    pub fn new(out: Box<dyn Write + Send>, look: Look) -> Self {
-        StderrSink { out, look, names: HashMap::new() }
+    pub fn new(out: Box<dyn Write + Send>, format: EventFormat) -> Self {
+        StderrSink { out, format, names: HashMap::new() }
     }
 
     fn text(&mut self, signal: &Signal) -> Option<Vec<u8>> {
-        match (self.look, &signal.what) {
-            (Look::Json, SignalBody::Event(_)) => Some(signal.json().to_vec()),
-            (Look::Json, SignalBody::Line(_)) => None,
-            (Look::Pretty(Servers::One), what) => Some(PrettyLine::of(what)?.text("")),
-            (Look::Pretty(Servers::Several), what) => {
+        match (self.format, &signal.what) {
+            (EventFormat::Json, SignalBody::Event(_)) => Some(signal.json().to_vec()),
+            (EventFormat::Json, SignalBody::Line(_)) => None,
+            (EventFormat::Pretty(Servers::One), what) => Some(PrettyLine::of(what)?.text("")),
+            (EventFormat::Pretty(Servers::Several), what) => {
                 let line = PrettyLine::of(what)?;
                 let server = self.name(line.upstream, line.listener);
                 Some(line.text(&server))

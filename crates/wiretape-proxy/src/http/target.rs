@@ -202,9 +202,9 @@ fn without_user_info(authority: Authority) -> Authority {
 /// The networks in which a target may be.
 #[derive(Debug, Clone)]
 pub(crate) enum Reach {
-    /// Any.
+    /// Any network, private ones included.
     Anywhere,
-    /// Public ones only.
+    /// Only public networks, as judged by the address that is connected to.
     Public,
     /// Public ones, and local ones if this server is in one itself.
     As(Arc<Target>),

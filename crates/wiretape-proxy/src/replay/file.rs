@@ -11,13 +11,13 @@ use wiretape_trace::format::{Line, Notice, TraceReader};
 /// The files of a tape, addressed as if they were concatenated.
 #[derive(Debug, Default)]
 pub struct TapeFile {
-    parts: Vec<Part>,
+    parts: Vec<FilePart>,
     len: u64,
     ahead: Mutex<ReadAhead>,
 }
 
 #[derive(Debug)]
-struct Part {
+struct FilePart {
     trace: PlainTrace,
     /// Its offset in the concatenation.
     start: u64,
@@ -109,7 +109,7 @@ impl TapeFile {
             reader.line(&Line { offset: start + line.offset, ..line });
         }
         let notices = lines.notices().to_vec();
-        self.parts.push(Part { trace, start });
+        self.parts.push(FilePart { trace, start });
         self.len += len;
         Ok(notices)
     }
@@ -117,7 +117,7 @@ impl TapeFile {
 
 impl TapeFile {
     /// The part that contains an offset, and the end of that part.
-    fn part_at(&self, offset: u64) -> io::Result<(&Part, u64)> {
+    fn part_at(&self, offset: u64) -> io::Result<(&FilePart, u64)> {
         let after = self.parts.partition_point(|part| part.start <= offset);
         let part = after.checked_sub(1).and_then(|at| self.parts.get(at));
         let end = self.parts.get(after).map_or(self.len, |next| next.start);
@@ -234,7 +234,7 @@ mod tests {
             let lines: String = (0..3000).map(|line| format!("{name} {line:0>40}\n")).collect();
             std::fs::write(dir.join(name), &lines).unwrap();
             let trace = PlainTrace::open(&dir.join(name)).unwrap();
-            file.parts.push(Part { trace, start: whole.len() as u64 });
+            file.parts.push(FilePart { trace, start: whole.len() as u64 });
             whole.extend_from_slice(lines.as_bytes());
         }
         file.len = whole.len() as u64;

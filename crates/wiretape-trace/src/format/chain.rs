@@ -88,6 +88,92 @@ fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
+/// The check values of a changed copy, such as a redacted one.
+///
+/// The values of the original don't match the lines of the copy, which would therefore be reported as modified. So a
+/// copy gets values of its own. The original is checked on the way: from the first line on that was modified, its values are
+/// copied as they are. They don't match, and so copying doesn't hide that the original was modified.
+#[derive(Debug, Default)]
+pub struct CopyChain {
+    original: Chain,
+    copy: Chain,
+    /// Whether the lines of the original carry check values, and these match so far.
+    is_chained: bool,
+    /// The head of the last file and the head of its copy: the next part of the recording names it.
+    heads: Option<(String, String)>,
+}
+
+impl CopyChain {
+    /// Appends a changed line to `out`, with its newline; `original` and `changed` have none. A `meta` line begins the next
+    /// file.
+    pub fn push_line(&mut self, out: &mut Vec<u8>, original: &[u8], changed: &[u8]) {
+        let start = out.len();
+        if original.starts_with(META) {
+            out.extend_from_slice(changed);
+            self.begin(original, &mut out[start..]);
+        } else if !self.is_chained || !self.push_checked(out, original, changed) {
+            self.is_chained = false;
+            out.extend_from_slice(changed);
+        }
+        if !out[start..].ends_with(b"\n") {
+            out.push(b'\n');
+        }
+        if self.is_chained {
+            self.original.absorb(original);
+            self.original.absorb(b"\n");
+            self.copy.absorb(&out[start..]);
+        }
+    }
+
+    fn begin(&mut self, original: &[u8], meta: &mut [u8]) {
+        if let Some((old, new)) = self.heads.take()
+            && let Some(at) = memchr::memmem::find(meta, old.as_bytes())
+        {
+            meta[at..at + new.len()].copy_from_slice(new.as_bytes());
+        }
+        self.is_chained = memchr::memmem::find(original, CHAINED_META).is_some();
+        (self.original, self.copy) = (Chain::default(), Chain::default());
+    }
+
+    /// Appends a line with new check values. Appends nothing and returns false if the original's don't match.
+    fn push_checked(&mut self, out: &mut Vec<u8>, original: &[u8], changed: &[u8]) -> bool {
+        let mut check = Vec::new();
+        self.original.push_check(&mut check);
+        let place = |line: &[u8]| memchr::memmem::find(&line[..line.len().min(NEAR)], &check);
+        let (Some(_), Some(at)) = (place(original), place(changed)) else { return false };
+        let start = out.len();
+        out.extend_from_slice(&changed[..at]);
+        self.copy.push_check(out);
+        let rest = &changed[at + check.len()..];
+        let head = self.original_head(original);
+        match head.as_deref().and_then(|head| rest.strip_suffix(&head_member(head)[..])) {
+            Some(rest) => {
+                out.extend_from_slice(rest);
+                self.copy.push_head(out, start);
+                self.heads = head.zip(Chain::head_in(&out[start..]));
+            }
+            // Also a last line with a wrong digest, which the copy keeps.
+            None => out.extend_from_slice(rest),
+        }
+        // The recorder writes nothing after the last line.
+        self.is_chained = !is_last(original);
+        true
+    }
+
+    /// The digest of the original, if this is its last line and has the right one.
+    fn original_head(&self, line: &[u8]) -> Option<String> {
+        let at = memchr::memmem::rfind(line, HEAD).filter(|_| is_last(line))?;
+        let mut chain = self.original.clone();
+        chain.absorb(&line[..at]);
+        Some(chain.head()).filter(|head| line[at..] == head_member(head))
+    }
+}
+
+/// The end of the last line, without its newline.
+fn head_member(head: &str) -> Vec<u8> {
+    [HEAD, head.as_bytes(), b"\"}"].concat()
+}
+
 /// The result of checking a file's check values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Integrity {
@@ -180,10 +266,7 @@ impl Checker {
     }
 
     fn judge_head(&mut self, before: &Chain, line: &[u8]) -> Option<Integrity> {
-        let is_last = [&b"\"type\":\"end\""[..], b"\"type\":\"rotated\""]
-            .iter()
-            .any(|kind| memchr::memmem::find(&line[..line.len().min(64)], kind).is_some());
-        if !is_last {
+        if !is_last(line) {
             return None;
         }
         let Some(at) = memchr::memmem::rfind(line, HEAD) else {
@@ -192,7 +275,7 @@ impl Checker {
         let mut chain = before.clone();
         chain.absorb(&line[..at]);
         let head = chain.head();
-        if line[at..].strip_prefix(HEAD) != Some(format!("{head}\"}}\n").as_bytes()) {
+        if line[at..].strip_suffix(b"\n") != Some(&head_member(&head)[..]) {
             return Some(Integrity::Modified { line: self.number });
         }
         self.head = Some(head);
@@ -233,13 +316,25 @@ impl Checker {
     }
 }
 
+/// The first bytes of a `meta` line, as the encoder writes it.
+const META: &[u8] = b"{\"v\":1,\"type\":\"meta\"";
+
 /// The member of `meta` that announces check values, as the encoder writes it.
 const CHAINED_META: &[u8] = b"\"chain\":\"sha256\"";
 
-/// The value after a mark near the beginning of a line, where nothing comes from a peer: a payload could
-/// contain a fake one.
+/// Whether a line is the last one of a file that the recorder ended.
+fn is_last(line: &[u8]) -> bool {
+    let near = &line[..line.len().min(64)];
+    [&b"\"type\":\"end\""[..], b"\"type\":\"rotated\""]
+        .iter()
+        .any(|kind| memchr::memmem::find(near, kind).is_some())
+}
+
+/// In bytes. This near to the beginning of a line, nothing comes from a peer: a payload could contain a fake check value.
+const NEAR: usize = 192;
+
+/// The value after a mark near the beginning of a line.
 fn value_after<'a>(line: &'a [u8], mark: &[u8], length: usize) -> Option<&'a [u8]> {
-    const NEAR: usize = 192;
     let at = memchr::memmem::find(&line[..line.len().min(NEAR)], mark)? + mark.len();
     line.get(at..at + length)
 }
@@ -327,6 +422,46 @@ mod tests {
             check(b"{\"v\":1,\"type\":\"meta\"}\n{\"dir\":\"in\",\"raw\":{}}\n"),
             Integrity::Unchecked
         );
+    }
+
+    /// A copy in which each `ping` is `pong!`.
+    fn copied(bytes: &[u8]) -> Vec<u8> {
+        let mut chain = CopyChain::default();
+        let mut out = Vec::new();
+        for line in bytes.strip_suffix(b"\n").unwrap().split(|byte| *byte == b'\n') {
+            let changed = String::from_utf8_lossy(line).replace("ping", "pong!");
+            chain.push_line(&mut out, line, changed.as_bytes());
+        }
+        out
+    }
+
+    #[test]
+    fn a_copy_has_check_values_of_its_own() {
+        let copy = copied(&file(9));
+        assert!(matches!(check(&copy), Integrity::Intact { lines: 11, .. }), "{:?}", check(&copy));
+        assert!(String::from_utf8(copy).unwrap().contains("pong!"));
+        let original = file(9);
+        assert_eq!(copied(b"{\"t\":\"x\",\"raw\":{}}\n"), b"{\"t\":\"x\",\"raw\":{}}\n");
+        // Cut off before its last line.
+        let lines: Vec<&[u8]> = original.split_inclusive(|byte| *byte == b'\n').collect();
+        assert_eq!(check(&copied(&lines[..7].concat())), Integrity::CutOff { line: 7 });
+    }
+
+    #[test]
+    fn a_copy_does_not_hide_that_the_original_was_modified() {
+        let original = file(9);
+        let lines: Vec<Vec<u8>> =
+            original.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+        for line in 0..lines.len() {
+            let mut lines = lines.clone();
+            let last = lines[line].len() - 3;
+            lines[line][last] ^= 1;
+            let edited = lines.concat();
+            assert_eq!(check(&copied(&edited)), check(&edited), "line {}", line + 1);
+        }
+        let mut appended = lines.clone();
+        appended.push(lines[10].clone());
+        assert_eq!(check(&copied(&appended.concat())), Integrity::Modified { line: 12 });
     }
 
     proptest! {

@@ -123,7 +123,7 @@ pub use http::{
     HttpContext, HttpRequest, HttpResponse, Policy, SseContext, Stages,
 };
 
-pub use chain::{Chain, Integrity, check_integrity};
+pub use chain::{Chain, CopyChain, Integrity, check_integrity};
 pub(crate) use read::parse_time;
 pub use read::{
     DirectionField, End, Exchange, Gap, Line, MAX_LINE, Message, Notice, OtherText, ReadError, Record, Stamp,

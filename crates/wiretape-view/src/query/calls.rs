@@ -1,4 +1,4 @@
-//! Rows of calls.
+//! Rows of the page's list of calls, read from the index and the trace.
 
 use super::Set;
 use super::select::{Row, Rows};

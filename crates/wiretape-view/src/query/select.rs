@@ -1,4 +1,8 @@
-//! Selecting and sorting the calls and lines of a set.
+//! Selecting and sorting the calls and lines of a set of traces.
+//!
+//! The page shows rows as it scrolls, so a selection is computed once and then read in pages. It holds eight bytes
+//! per row, and the last few are cached with the versions of their traces: a filter on text reads whole files. The
+//! common case, one trace without a filter, needs no list at all.
 
 use super::Set;
 use crate::api::types::LineKind;

@@ -16,6 +16,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 use wiretape_library::{PlainTrace, TraceState, open as open_trace};
+use wiretape_trace::format::CopyChain;
+use wiretape_trace::redact::markers;
 
 /// The limit for traces in a report: browsers can't open larger files.
 pub const LARGEST: u64 = 256 << 20;
@@ -96,15 +98,18 @@ fn copy(
     written: &mut Written,
 ) -> Result<PlainTrace, ReportError> {
     let mut out = BufWriter::new(tempfile::tempfile()?);
+    let (mut chain, mut copied) = (CopyChain::default(), Vec::new());
     for path in &trace.files {
         let failed = |source| ReportError::Read { path: path.clone(), source };
         let mut reader = open_trace(path).map_err(io::Error::other).map_err(failed)?;
         while let Some(line) = reader.next_line().map_err(|error| failed(error.source))? {
             let clean = redact(line.bytes);
             written.lines += 1;
-            written.redacted += u64::from(clean != line.bytes);
-            out.write_all(&clean)?;
-            out.write_all(b"\n")?;
+            // By their markers: `meta` also changes to say that this is a redacted copy.
+            written.redacted += u64::from(clean != line.bytes && markers(&clean) != markers(line.bytes));
+            copied.clear();
+            chain.push_line(&mut copied, line.bytes, &clean);
+            out.write_all(&copied)?;
         }
     }
     Ok(PlainTrace::of_file(out.into_inner().map_err(io::IntoInnerError::into_error)?))

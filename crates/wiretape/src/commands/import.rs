@@ -1,4 +1,9 @@
 //! `wiretape import`: a transcript of another program, as a trace.
+//!
+//! The formats and the conversion are in `wiretape_trace::import`. Here are the files: the transcript is opened and
+//! its format detected from its first bytes; traces are written as drafts, which get their names only when
+//! everything was imported, so that a failed import leaves nothing behind. With `--to`, the drafts are exported
+//! instead.
 
 use crate::config::Config;
 use crate::error::CommandError;

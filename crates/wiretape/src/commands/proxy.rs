@@ -1,4 +1,8 @@
 //! `wiretape proxy`: records sessions of HTTP servers.
+//!
+//! Merges the command line with the configuration file (`proxy_config`), starts the sinks (`events`) and hands over
+//! to `wiretape_proxy::http`, which returns when the proxy is stopped. Listeners come from one of the two sources,
+//! never from both: a flag that applies to one of several configured servers would be ambiguous.
 
 use crate::error::CommandError;
 use crate::events::{self, EventArgs, EventPlan};

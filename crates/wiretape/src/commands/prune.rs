@@ -108,13 +108,13 @@ struct Candidate {
     label: String,
     bytes: u64,
     modified: SystemTime,
-    part: Part,
+    part: RecordingPart,
     keep: Option<Keep>,
 }
 
 /// Whether a trace is a complete recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum RecordingPart {
     Whole,
     OfRotated,
 }
@@ -155,7 +155,7 @@ fn candidate(entry: &CatalogEntry) -> Result<Candidate, CommandError> {
         label: entry.label().to_owned(),
         bytes: entry.bytes(),
         modified: entry.modified(),
-        part: if is_part { Part::OfRotated } else { Part::Whole },
+        part: if is_part { RecordingPart::OfRotated } else { RecordingPart::Whole },
         keep: keep(entry, &ending),
     })
 }
@@ -227,7 +227,7 @@ impl PrunePlan {
     }
 
     fn has_parts(&self) -> bool {
-        self.deletions.iter().any(|deletion| deletion.candidate.part == Part::OfRotated)
+        self.deletions.iter().any(|deletion| deletion.candidate.part == RecordingPart::OfRotated)
     }
 
     fn execute(&self) -> PruneResult {
@@ -365,12 +365,12 @@ impl Keep {
 }
 
 impl Reason {
-    fn describe(self, part: Part) -> String {
+    fn describe(self, part: RecordingPart) -> String {
         let why = match self {
             Reason::TooOld => "too old",
             Reason::TooMuch => "over the total size",
         };
-        if part == Part::OfRotated { format!("{why} (part)") } else { why.to_owned() }
+        if part == RecordingPart::OfRotated { format!("{why} (part)") } else { why.to_owned() }
     }
 }
 
@@ -436,7 +436,7 @@ impl<'a> DeletionJson<'a> {
             bytes: candidate.bytes,
             age_seconds: age.as_secs(),
             reason: *reason,
-            is_part: candidate.part == Part::OfRotated,
+            is_part: candidate.part == RecordingPart::OfRotated,
         }
     }
 }
@@ -473,7 +473,7 @@ mod tests {
             label: String::new(),
             bytes,
             modified: SystemTime::UNIX_EPOCH + DAY * (100 - days),
-            part: Part::Whole,
+            part: RecordingPart::Whole,
             keep,
         }
     }

@@ -13,15 +13,17 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use wiretape_library::{Draft, Liveness, liveness};
+use wiretape_library::recording::Recording;
+use wiretape_library::{Draft, Head, Liveness, liveness};
+use wiretape_trace::format::CopyChain;
 use wiretape_trace::redact::{Redactor, markers};
 
 /// Redact traces again with the current rules
 ///
 /// Traces are redacted when they are recorded. Use this command for traces that were recorded with fewer
 /// rules, with `--no-redact`, or by another program, and before you share a trace. It reports how many values
-/// each rule redacted. A redacted trace has no check values for `wiretape integrity`, because it differs from
-/// what was recorded.
+/// each rule redacted. A redacted trace has check values of its own for `wiretape integrity`; if the original was
+/// modified, it is reported as modified, too.
 #[derive(Debug, Args)]
 #[command(override_usage = "\
 wiretape redact [OPTIONS] TRACE... (--check | --explain | --in-place | -o DIR)
@@ -93,8 +95,11 @@ pub(crate) fn run(args: &RedactArgs) -> Result<ExitCode, CommandError> {
     }
     let paths = args.traces.iter().map(TraceSelector::resolve).collect::<Result<Vec<_>, _>>()?;
     let mut reports = Vec::new();
-    for path in &paths {
-        reports.push(redact_trace(path, &redactor, &args.action)?);
+    for recording in recordings(paths) {
+        let mut copy = RedactedCopy::new(&redactor);
+        for part in &recording.parts {
+            reports.push(redact_trace(&part.path, &mut copy, &args.action)?);
+        }
     }
     if args.json {
         output::print_json_lines(&reports)?;
@@ -151,7 +156,56 @@ struct RedactedPlace {
     excerpt: String,
 }
 
-fn redact_trace(path: &Path, redactor: &Redactor, action: &ActionArgs) -> Result<TraceReport, CommandError> {
+/// The parts of a recording belong together: each names the digest of the one before it, and may repeat its secrets.
+fn recordings(paths: Vec<PathBuf>) -> Vec<Recording> {
+    let with_head = |path: PathBuf| {
+        // Not of a pipe, of which the lines that were read to look at them would be lost. A file that is not a trace is
+        // redacted as text.
+        let head = if path.is_file() { trace_file::head(&path).unwrap_or_default() } else { Head::default() };
+        (path, head)
+    };
+    Recording::of_traces(paths.into_iter().map(with_head).collect())
+}
+
+/// The redacted copy of a recording.
+struct RedactedCopy<'r> {
+    redaction: TraceRedaction<'r>,
+    chain: CopyChain,
+}
+
+impl<'r> RedactedCopy<'r> {
+    fn new(redactor: &'r Redactor) -> Self {
+        RedactedCopy { redaction: TraceRedaction::new(redactor), chain: CopyChain::default() }
+    }
+
+    /// Writes the lines of a file.
+    fn write(
+        &mut self,
+        path: &Path,
+        report: &mut TraceReport,
+        out: &mut dyn Write,
+    ) -> Result<(), CommandError> {
+        let mut reader = trace_file::open(path)?;
+        let mut copied = Vec::new();
+        while let Some(line) = trace_file::next_line(&mut reader, path)? {
+            let clean = self.redaction.line(line.bytes);
+            report.lines += 1;
+            report.add(line.number, line.bytes, &clean);
+            copied.clear();
+            self.chain.push_line(&mut copied, line.bytes, &clean);
+            out.write_all(&copied)?;
+        }
+        out.flush()?;
+        trace_file::report_damage(path, &reader);
+        Ok(())
+    }
+}
+
+fn redact_trace(
+    path: &Path,
+    copy: &mut RedactedCopy<'_>,
+    action: &ActionArgs,
+) -> Result<TraceReport, CommandError> {
     let target = target(path, action)?;
     let mut report = TraceReport {
         path: path.to_owned(),
@@ -162,12 +216,12 @@ fn redact_trace(path: &Path, redactor: &Redactor, action: &ActionArgs) -> Result
         places: action.explain.then(Vec::new),
     };
     let Some(target) = target else {
-        redact_lines(path, redactor, &mut report, &mut io::sink())?;
+        copy.write(path, &mut report, &mut io::sink())?;
         return Ok(report);
     };
     let failed = |error| CommandError::because(format!("can't write {}", target.display()), error);
     let mut draft = BufWriter::new(Draft::beside(&target).map_err(failed)?);
-    redact_lines(path, redactor, &mut report, &mut draft)?;
+    copy.write(path, &mut report, &mut draft)?;
     let draft = draft.into_inner().map_err(|error| failed(error.into_error()))?;
     draft.publish().map_err(failed)?;
     report.written = Some(target);
@@ -199,26 +253,6 @@ fn target(path: &Path, action: &ActionArgs) -> Result<Option<PathBuf>, CommandEr
             .hint("wait until the recording ends, or use -o DIR"));
     }
     Ok(Some(path.to_owned()))
-}
-
-fn redact_lines(
-    path: &Path,
-    redactor: &Redactor,
-    report: &mut TraceReport,
-    out: &mut dyn Write,
-) -> Result<(), CommandError> {
-    let mut redaction = TraceRedaction::new(redactor);
-    let mut reader = trace_file::open(path)?;
-    while let Some(line) = trace_file::next_line(&mut reader, path)? {
-        let clean = redaction.line(line.bytes);
-        report.lines += 1;
-        report.add(line.number, line.bytes, &clean);
-        out.write_all(&clean)?;
-        out.write_all(b"\n")?;
-    }
-    out.flush()?;
-    trace_file::report_damage(path, &reader);
-    Ok(())
 }
 
 impl TraceReport {

@@ -1,4 +1,9 @@
-//! `wiretape store`: inspects and maintains the store.
+//! `wiretape store`: inspects and maintains the store, and loads traces into it.
+//!
+//! The tables and queries are in `wiretape-events`. Here is what loading needs to know about files: which traces
+//! are parts of one recording, and that a trace which is still being written, or that the proxy has already stored
+//! call by call, must not be counted twice. `of_traces` loads traces into a store in memory, so that `sessions` and
+//! `stats` answer for traces with the same queries.
 
 use crate::ask::StoreArgs;
 use crate::calls::DisplayFormat;

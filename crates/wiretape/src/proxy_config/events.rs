@@ -6,7 +6,7 @@ use super::{
     switch, value,
 };
 use crate::config::{Located, ProblemKind, Schema, Section};
-use crate::events::PrintLook;
+use crate::events::PrintFormat;
 use crate::units;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub(crate) struct EventsConfig {
     /// The NDJSON file, relative to the configuration's directory.
     pub(crate) events: Option<Switch<PathBuf>>,
     /// The format of events on standard error.
-    pub(crate) print: Option<PrintLook>,
+    pub(crate) print: Option<PrintFormat>,
     /// The store, relative to the configuration's directory.
     pub(crate) store: Option<Switch<PathBuf>>,
     /// Retention of the store.
@@ -159,7 +159,7 @@ fn parse_max_age(text: &str) -> Result<Switch<Duration>, String> {
     if text == "none" { Ok(Switch::Off) } else { units::parse_age(text).map(Switch::On) }
 }
 
-fn parse_print(text: &str) -> Result<PrintLook, String> {
-    <PrintLook as clap::ValueEnum>::from_str(text, false)
+fn parse_print(text: &str) -> Result<PrintFormat, String> {
+    <PrintFormat as clap::ValueEnum>::from_str(text, false)
         .map_err(|_| "expected \"pretty\" or \"json\"".to_owned())
 }

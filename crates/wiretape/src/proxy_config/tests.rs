@@ -111,7 +111,7 @@ fn every_key_is_read() {
     let events = &config.events;
     assert_eq!(events.events, Some(Switch::On("/etc/wiretape/events.ndjson".into())));
     assert_eq!(events.store, Some(Switch::On("/etc/wiretape/store.db".into())));
-    assert_eq!(events.print, Some(crate::events::PrintLook::Json));
+    assert_eq!(events.print, Some(crate::events::PrintFormat::Json));
     let retention = events.retention.retention();
     assert_eq!(retention.max_age, Some(Duration::from_secs(7 * 24 * 60 * 60)));
     assert_eq!(retention.max_bytes, Some(100_000_000));

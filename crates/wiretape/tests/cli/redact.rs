@@ -1,6 +1,9 @@
 use crate::environment::TestEnvironment;
 use serde_json::Value;
 use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Stdio;
 
 /// Recorded without redaction. The password is repeated in prose, and the key on stderr spans several lines.
 fn unredacted() -> String {
@@ -38,12 +41,62 @@ fn a_trace_is_checked_explained_copied_and_replaced() {
     let copy = fs::read_to_string(env.data_dir().join("clean/a.jsonl")).unwrap();
     assert!(SECRETS.iter().all(|secret| !copy.contains(secret)), "{copy}");
     assert_eq!(copy.lines().count(), 5);
-    assert!(!copy.contains("\"chain\""), "a redacted copy has no check values: {copy}");
+    assert!(copy.lines().next().unwrap().contains("\"redacted\":true"), "{copy}");
 
     env.run(&["redact", path.to_str().unwrap(), "--in-place"]);
     assert_eq!(fs::read_to_string(&path).unwrap(), copy);
     let output = env.command(&["redact", "--check"]).arg(&path).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "redacting twice is redacting once");
+}
+
+/// Records a session with a server that repeats every message, without redaction. Returns the files in order.
+fn recorded(env: &TestEnvironment, options: &[&str]) -> Vec<PathBuf> {
+    let mut command = env.command(&["record", "--no-redact"]);
+    command.args(options).arg("--").arg(wiretape_testkit::bins::path("wt-echo")).stdin(Stdio::piped());
+    let mut recorder = command.stdout(Stdio::null()).spawn().unwrap();
+    let mut input = recorder.stdin.take().unwrap();
+    for id in 1..=30 {
+        let secret = if id == 3 { "login" } else { "note" };
+        let key = if id == 3 { "password" } else { "text" };
+        writeln!(
+            input,
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"{secret}","params":{{"{key}":"s3cretpassw0rd"}}}}"#
+        )
+        .unwrap();
+    }
+    drop(input);
+    assert!(recorder.wait().unwrap().success());
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(env.data_dir().join("traces")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort_by_key(|path| (path.file_name().map(|name| name.len()), path.clone()));
+    files
+}
+
+#[test]
+fn a_redacted_copy_of_a_recording_is_intact() {
+    for options in [&[][..], &["--max-bytes", "2kB"]] {
+        let env = TestEnvironment::new();
+        let files = recorded(&env, options);
+        assert_eq!(files.len() > 2, !options.is_empty(), "{files:?}");
+        let output = env.command(&["redact", "-o", "clean"]).args(&files).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let copies: Vec<PathBuf> =
+            files.iter().map(|file| env.data_dir().join("clean").join(file.file_name().unwrap())).collect();
+        let text: String = copies.iter().map(|copy| fs::read_to_string(copy).unwrap()).collect();
+        assert!(text.contains("[REDACTED:password:") && text.contains("[REDACTED:repeated:"), "{text}");
+        // Whatever came before the login can't be known.
+        assert!(text.matches("s3cretpassw0rd").count() <= 4, "{text}");
+        let output = env.command(&["integrity"]).arg(&copies[0]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
+
+        // Copying does not hide that the original was modified.
+        let original = fs::read_to_string(&files[0]).unwrap();
+        fs::write(&files[0], original.replacen("\"id\":2,", "\"id\":4,", 1)).unwrap();
+        env.run(&["redact", "-o", "clean", files[0].to_str().unwrap()]);
+        let output = env.command(&["integrity"]).arg(&copies[0]).output().unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(printed.contains("modified at line "), "{printed}");
+    }
 }
 
 #[test]

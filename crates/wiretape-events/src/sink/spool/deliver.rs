@@ -1,13 +1,13 @@
 //! What a destination implements: one attempt, and what its answer means.
 
-use super::segment::Part;
+use super::segment::UploadPart;
 use std::time::Duration;
 
 /// A destination of events. What is retried, and when, is left to the spool.
 ///
 /// ```
 /// use std::time::Duration;
-/// use wiretape_events::sink::spool::{Deliver, Delivery, Part};
+/// use wiretape_events::sink::spool::{Deliver, Delivery, UploadPart};
 ///
 /// /// Accepts everything.
 /// struct Nowhere;
@@ -17,7 +17,7 @@ use std::time::Duration;
 ///         "nowhere"
 ///     }
 ///
-///     fn deliver(&mut self, part: &Part, _timeout: Duration) -> Delivery {
+///     fn deliver(&mut self, part: &UploadPart, _timeout: Duration) -> Delivery {
 ///         println!("{}: {} events", part.token(), part.events());
 ///         Delivery::Accepted
 ///     }
@@ -28,7 +28,7 @@ pub trait Deliver: Send {
     fn destination(&self) -> &str;
 
     /// Makes one attempt, which must end within `timeout`. Called on the spool's thread.
-    fn deliver(&mut self, part: &Part, timeout: Duration) -> Delivery;
+    fn deliver(&mut self, part: &UploadPart, timeout: Duration) -> Delivery;
 }
 
 /// The result of one attempt.

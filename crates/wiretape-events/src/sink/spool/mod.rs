@@ -49,4 +49,4 @@ pub use deliver::{Deliver, Delivery};
 pub use handle::Spool;
 pub use options::{SpoolError, SpoolOptions};
 pub use queue::SpoolFigures;
-pub use segment::Part;
+pub use segment::UploadPart;

@@ -8,7 +8,7 @@ use super::batch::Batch;
 use super::directory::{Contents, Directory};
 use super::open_file::OpenFile;
 use super::options::{SpoolError, SpoolOptions};
-use super::segment::{OpenName, Part, SegmentName, pack};
+use super::segment::{OpenName, SegmentName, UploadPart, pack};
 use super::trouble::Troubles;
 use crate::event::EventId;
 use crate::sink::SinkError;
@@ -302,9 +302,9 @@ impl SpoolQueue {
     }
 
     /// Reads a segment. A damaged or unreadable one is removed from the queue and counted as lost.
-    pub(super) fn read(&self, name: SegmentName) -> Option<Part> {
+    pub(super) fn read(&self, name: SegmentName) -> Option<UploadPart> {
         let why = match self.directory.read(name) {
-            Ok(body) => match Part::whole(name, body) {
+            Ok(body) => match UploadPart::whole(name, body) {
                 Some(part) => return Some(part),
                 None => self.set_aside(name),
             },

@@ -71,13 +71,13 @@ impl fmt::Display for OpenName {
 }
 
 /// The payload of one request: a segment, or a part of one that was too large for the receiver.
-pub struct Part {
+pub struct UploadPart {
     token: String,
     events: u64,
     body: Vec<u8>,
 }
 
-impl Part {
+impl UploadPart {
     /// The idempotency token: the same for every attempt, also after a restart.
     pub fn token(&self) -> &str {
         &self.token
@@ -102,12 +102,12 @@ impl Part {
     /// A whole segment; `None` if the file is damaged: truncated, a wrong checksum, or another number of
     /// lines than its name says.
     pub(super) fn whole(name: SegmentName, body: Vec<u8>) -> Option<Self> {
-        let part = Part { token: format!("{}-{}", name.first, name.events), events: name.events, body };
+        let part = UploadPart { token: format!("{}-{}", name.first, name.events), events: name.events, body };
         (count_lines(&part.body).ok()? == part.events).then_some(part)
     }
 
     /// The two halves; `None` if it is a single event.
-    pub(super) fn halves(&self) -> Option<[Part; 2]> {
+    pub(super) fn halves(&self) -> Option<[UploadPart; 2]> {
         let half = self.events / 2;
         if half == 0 {
             return None;
@@ -117,7 +117,7 @@ impl Part {
         let part = |number, events, lines| {
             let body = pack(lines);
             // Derived from the whole's token, so that the same halves have the same tokens after a restart.
-            Part { token: format!("{}.{number}", self.token), events, body }
+            UploadPart { token: format!("{}.{number}", self.token), events, body }
         };
         Some([part(1, half, first), part(2, self.events - half, second)])
     }
@@ -222,16 +222,16 @@ mod tests {
     #[test]
     fn a_torn_file_is_known() {
         let body = pack(b"{}\n{}\n{}\n");
-        assert!(Part::whole(name(3), body.clone()).is_some());
-        assert!(Part::whole(name(2), body.clone()).is_none());
+        assert!(UploadPart::whole(name(3), body.clone()).is_some());
+        assert!(UploadPart::whole(name(2), body.clone()).is_none());
         for length in 0..body.len() {
-            assert!(Part::whole(name(3), body[..length].to_vec()).is_none(), "{length}");
+            assert!(UploadPart::whole(name(3), body[..length].to_vec()).is_none(), "{length}");
         }
     }
 
     #[test]
     fn halves_have_everything_once_and_tokens_of_their_own() {
-        let whole = Part::whole(name(3), pack(b"1\n2\n3\n")).unwrap();
+        let whole = UploadPart::whole(name(3), pack(b"1\n2\n3\n")).unwrap();
         let [first, second] = whole.halves().unwrap();
         assert_eq!((unpack(&first.body).unwrap(), first.events), (b"1\n".to_vec(), 1));
         assert_eq!((unpack(&second.body).unwrap(), second.events), (b"2\n3\n".to_vec(), 2));

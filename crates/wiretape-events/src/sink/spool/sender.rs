@@ -5,7 +5,7 @@ use super::backoff::Backoff;
 use super::deliver::{Deliver, Delivery};
 use super::options::SpoolOptions;
 use super::queue::{Pause, SpoolQueue};
-use super::segment::{Part, SegmentName};
+use super::segment::{SegmentName, UploadPart};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl Sender {
 
     /// Sends one segment. Returns when all of it is delivered or rejected, or when it must not be sent any
     /// more.
-    fn send(&mut self, name: SegmentName, whole: Part) {
+    fn send(&mut self, name: SegmentName, whole: UploadPart) {
         let mut parts = VecDeque::from([whole]);
         while let Some(part) = parts.pop_front() {
             // Asked before every attempt: the segment may have been dropped to make room, or the shutdown's
@@ -65,7 +65,7 @@ impl Sender {
         self.queue.done(name);
     }
 
-    fn reject(&mut self, name: SegmentName, part: &Part, status: &str) {
+    fn reject(&mut self, name: SegmentName, part: &UploadPart, status: &str) {
         // A rejection is a response: the receiver is up, so the next segment needs no pause.
         self.backoff.reset();
         self.queue.rejected(name, part.events(), || {

@@ -2,7 +2,7 @@
 //! spool.
 
 use super::options::{Endpoint, WebhookError, WebhookOptions};
-use crate::sink::spool::{Deliver, Delivery, Part, retry_after};
+use crate::sink::spool::{Deliver, Delivery, UploadPart, retry_after};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl Deliver for Client {
         &self.endpoint.origin
     }
 
-    fn deliver(&mut self, part: &Part, timeout: Duration) -> Delivery {
+    fn deliver(&mut self, part: &UploadPart, timeout: Duration) -> Delivery {
         let mut request = self
             .agent
             .post(&self.endpoint.uri)

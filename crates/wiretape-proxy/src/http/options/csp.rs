@@ -1,4 +1,8 @@
-//! The rules for Content-Security-Policies: sources of directives, for some pages and resources. `policy::csp` applies them.
+//! The user's rules for Content-Security-Policies: sources of directives, for some pages and resources.
+//! `policy::csp` applies them.
+//!
+//! Everything is checked when it is parsed, because a source goes into a header as it is: a stray `;` or `,`
+//! would change the rest of the policy. `EffectiveRule` combines the rules that apply to one page.
 
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Serialize, Serializer};

@@ -1,4 +1,4 @@
-//! Findings for programs.
+//! Findings as one JSON document (docs/json-output.md).
 
 use super::outcome::{LintedTrace, Totals, totals};
 use serde::Serialize;

@@ -1,4 +1,7 @@
 //! The arguments of `replay`, and its dispatch.
+//!
+//! Mistakes are reported before any trace is read, because indexing a large one takes a while. Over stdio,
+//! `initialize` is answered from a preview of the trace meanwhile: clients give up on a server that starts slowly.
 
 use super::outcome::{FaultInjection, ReplayRun, ReplayedTrace, UnusedPolicy};
 use crate::commands::diff::parse_pattern;
