@@ -94,15 +94,18 @@ fn upward<'a>(file: &Path, text: &'a str, exports: &BTreeMap<&str, usize>) -> Ve
 
 /// The first word of a path, or of each path in a group: `{a::b, c::{d, e}}` has `a` and `c`.
 fn first_words(path: &str) -> impl Iterator<Item = &str> {
+    let nesting = |depth: i32, c: char| depth + i32::from(c == '{') - i32::from(c == '}');
     let mut depth = 0;
-    let mut nested = move |c: char| {
-        depth += i32::from(c == '{') - i32::from(c == '}');
-        depth
-    };
-    let mut outside = nested.clone();
-    let end = path.find(|c: char| outside(c) <= 0 && !is_word(c)).unwrap_or(path.len());
-    let path = &path[..end];
-    let paths = path.strip_prefix('{').unwrap_or(path).split(move |c: char| nested(c) == 0 && c == ',');
+    let end = path.find(|c: char| {
+        depth = nesting(depth, c);
+        depth <= 0 && !is_word(c)
+    });
+    let path = &path[..end.unwrap_or(path.len())];
+    let mut depth = 0;
+    let paths = path.strip_prefix('{').unwrap_or(path).split(move |c: char| {
+        depth = nesting(depth, c);
+        depth == 0 && c == ','
+    });
     paths.filter_map(|path| words(path).next())
 }
 
