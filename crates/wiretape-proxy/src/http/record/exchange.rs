@@ -43,8 +43,9 @@ pub(crate) const MAX_NOTE: usize = 16 * 1024;
 /// One HTTP request with its response, from the request's head to the end of both bodies.
 pub(crate) struct Exchange {
     connection: Arc<ConnectionRecorder>,
-    /// The relay's connection, after our part of it, so that this part is gone first. It is kept until the exchange is over,
-    /// because draining waits for it, and an HTTP/2 connection with an exchange isn't idle.
+    /// The relay's connection, kept until the exchange is over: draining waits for it, and an HTTP/2 connection with an exchange
+    /// isn't idle. After `connection`, so that the relay is its last holder: it ends the trace of a connection without sessions
+    /// before the connection counts as closed.
     _relayed: Arc<dyn Any + Send + Sync>,
     pub(crate) target: Arc<Target>,
     /// The exchange's number in the trace (`http.x`).
