@@ -40,7 +40,7 @@ pub(crate) fn install() -> Result<Parts> {
         unless_stamped(&parts, name, &packages.join("\n"), || install_python(&venv, packages))?;
     }
     install_chromium()?;
-    // `promtool` checks the proxy's metrics.
+    // `promtool` checks the proxy's metrics, and `prometheus`, from the same package, runs the dashboard's queries.
     need("promtool", &["prometheus"])?;
     Ok(parts)
 }

@@ -336,7 +336,11 @@ fn an_error_without_an_id_is_about_all_that_was_sent() {
     check_status(refused(add, r#""id":null,"#), expected);
     check_status(refused(add, ""), expected);
     check_status(refused(&format!("[{add},{add}]"), ""), expected);
-    check_status(refused(add, r#""id":7,"#), ("http_error", None, Some("HTTP 400")));
+    // Python SDK 1.x makes up an id.
+    check_status(refused(add, r#""id":"server-error","#), expected);
+    check_status(refused(add, r#""id":7,"#), expected);
+    let unclear = ("http_error", None, Some("HTTP 400"));
+    check_status(refused(&format!("[{add},{add}]"), r#""id":7,"#), unclear);
     let mut told = Told::new();
     told.observe(refused(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, ""));
     assert_eq!(told.events("request")[0]["error_code"], -32600);
@@ -572,6 +576,45 @@ fn an_answer_on_another_stream_is_waited_for() {
     let event = told.events("request").pop().unwrap();
     assert_eq!((&event["status"], &event["error_code"]), (&json!("protocol_error"), &json!(-5)));
     assert_eq!((&event["latency_us"], &event["session"]), (&json!(5900), &json!("s")));
+}
+
+/// Peers compare ids by value: `1.0` is the number 1, and `"1"` is another id.
+#[test]
+fn ids_are_compared_by_value() {
+    let add = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}"#;
+    let float = r#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#;
+    let string = r#"{"jsonrpc":"2.0","id":"1","result":{}}"#;
+    let statuses = |told: &Told| -> Vec<String> {
+        told.events("request").iter().map(|event| event["status"].as_str().unwrap().to_owned()).collect()
+    };
+    let mut told = Told::new();
+    told.observe(transaction(add, float));
+    told.observe(transaction(add, string));
+    told.observe(transaction(&add.replace(":1,", ":1.0,"), &answer(1, r#""result":{}"#)));
+    assert_eq!(statuses(&told), ["ok", "http_error", "ok"]);
+    assert_eq!(told.events("request")[2]["request_id"], "1.0");
+
+    // On another stream.
+    let mut told = Told::new();
+    told.observe(accepted(1));
+    told.stream("s", string, 700);
+    assert!(told.events("request").is_empty(), "that is another request's");
+    told.stream("s", float, 900);
+    assert_eq!(statuses(&told), ["ok"]);
+
+    // In a cancellation.
+    let cancel = |id: &str| {
+        let cancel = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+        );
+        Transaction { request: Some(cancel.into()), ..accepted(0) }
+    };
+    let mut told = Told::new();
+    told.observe(accepted(1));
+    told.observe(cancel(r#""1""#));
+    assert_eq!(statuses(&told), ["ok"], "only the notification");
+    told.observe(cancel("1.0"));
+    assert_eq!(statuses(&told), ["ok", "cancelled", "ok"]);
 }
 
 #[test]

@@ -53,6 +53,15 @@ fn main() {
     report("a session that remembers 256 secrets", session.len(), || {
         drop(redactor.json_with(session.as_bytes(), &memory));
     });
+    let logins: Vec<String> =
+        (0..1000).map(|n| format!(r#"{{"user":"ada","password":"correct-horse-{n}-battery"}}"#)).collect();
+    let bytes = logins.iter().map(String::len).sum();
+    report("a session whose messages name new secrets", bytes, || {
+        let memory = SecretMemory::default();
+        for login in &logins {
+            drop(redactor.json_with(login.as_bytes(), &memory));
+        }
+    });
     let providers: Vec<&str> = RULES.iter().map(|rule| rule.name).filter(|name| !is_general(name)).collect();
     let families: [(&str, &[&str]); 5] = [
         ("all rules", &[]),

@@ -56,6 +56,12 @@ impl Id<'_> {
         }
     }
 
+    /// Whether peers take both for the same id.
+    pub fn is_same(&self, other: &Id<'_>) -> bool {
+        // Nearly all responses repeat the request's spelling, which needs no copies.
+        self == other || self.clone().by_value() == other.clone().by_value()
+    }
+
     /// The same id, without borrowing from the payload.
     pub fn into_owned(self) -> Id<'static> {
         match self {
@@ -850,6 +856,8 @@ mod tests {
         // Doubles would make these two one.
         assert_ne!(key("9007199254740993"), key("9007199254740992"));
         assert_ne!(Id::String("1".into()).by_value(), Id::Number("1".into()).by_value());
+        let (one, float) = (Id::Number("1".into()), Id::Number("1.0".into()));
+        assert!(one.is_same(&float) && !one.is_same(&Id::String("1".into())));
     }
 
     #[test]

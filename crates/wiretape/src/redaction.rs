@@ -40,6 +40,11 @@ impl<'r> TraceRedaction<'r> {
         TraceRedaction { redactor, memory: SecretMemory::default(), stderr: LineState::default() }
     }
 
+    /// To redact the same lines a second time, with all secrets that the first pass has learned.
+    pub(crate) fn restarted(self) -> Self {
+        TraceRedaction { stderr: LineState::default(), ..self }
+    }
+
     /// The next line, redacted. A line that is not JSON is redacted as text.
     pub(crate) fn line<'l>(&mut self, line: &'l [u8]) -> Cow<'l, [u8]> {
         // First, because a key that spans lines is only recognized by its unredacted first line.

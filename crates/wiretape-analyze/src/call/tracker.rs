@@ -407,12 +407,17 @@ impl<T: Default> CallTracker<T> {
         Some(Answered { call: Call { operation, ..call }, own, watch })
     }
 
-    /// The call that an error without a matching id answers: the only one in its exchange. Servers that reject a request before
-    /// they parse it can't repeat its id (JSON-RPC 2.0, section 5).
+    /// A call that an error without a matching id answers. Servers that reject a request before they parse it can't repeat its
+    /// id (JSON-RPC 2.0, section 5): an error without an id is about every request of its exchange. Some make up an id
+    /// (Python SDK 1.x: `"server-error"`): that is about a request that is alone in its exchange.
     fn find_rejected(&self, source: &PayloadSource<'_>, envelope: &Envelope<'_>) -> Option<u64> {
-        let numbers = self.exchanges.get(&source.exchange?)?;
-        let is_alone = envelope.error.is_some() && numbers.len() == 1;
-        numbers.first().copied().filter(|_| is_alone && source.direction == Direction::ServerToClient)
+        if envelope.error.is_none() || source.direction != Direction::ServerToClient {
+            return None;
+        }
+        let of_client = |number: &&u64| self.open[side(Direction::ClientToServer)].contains_key(*number);
+        let mut numbers = self.exchanges.get(&source.exchange?)?.iter().filter(of_client);
+        let first = numbers.next().copied();
+        first.filter(|_| envelope.id.is_none() || numbers.next().is_none())
     }
 
     /// The number of the pending call with this id. If there is none in the message's session, the request may lack the
@@ -858,14 +863,27 @@ mod tests {
     }
 
     #[test]
-    fn an_error_without_the_id_answers_what_is_alone_in_its_exchange() {
+    fn an_error_without_an_id_answers_all_of_its_exchange_and_a_made_up_id_what_is_alone() {
         let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#;
+        let made_up = r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"no"}}"#;
         let tools = r#"{"jsonrpc":"2.0","id":3,"method":"tools/list"}"#;
         let answered = "1 → ping 2 ProtocolError 2 Some(5)";
         check(&[http("in", 0, None, 1, PING), http("out", 5, None, 1, error)], &[answered]);
+        check(&[http("in", 0, None, 1, PING), http("out", 5, None, 1, made_up)], &[answered]);
+        let batch = http("in", 0, None, 1, &format!("[{PING},{tools}]"));
         check(
-            &[http("in", 0, None, 1, PING), http("in", 0, None, 1, tools), http("out", 5, None, 1, error)],
-            &["3 orphan", "1 → ping 2 Unanswered - Some(5)", "2 → tools/list 3 Unanswered - Some(5)"],
+            &[batch.clone(), http("out", 5, None, 1, error)],
+            &[answered, "1 → tools/list 3 ProtocolError 2 Some(5)"],
+        );
+        check(
+            &[batch, http("out", 5, None, 1, made_up)],
+            &["2 orphan", "1 → ping 2 Unanswered - Some(5)", "1 → tools/list 3 Unanswered - Some(5)"],
+        );
+        // What the server asks meanwhile is not what it refuses.
+        let asks = r#"{"jsonrpc":"2.0","id":9,"method":"roots/list"}"#;
+        check(
+            &[http("in", 0, None, 1, PING), http("out", 1, None, 1, asks), http("out", 5, None, 1, made_up)],
+            &["1 → ping 2 ProtocolError 3 Some(5)", "2 ← roots/list 9 Unanswered - Some(4)"],
         );
         check(
             &[message("in", 0, PING), message("out", 5, error)],

@@ -10,7 +10,7 @@ use crate::call::{
     Place, outcome_at_end,
 };
 use crate::clock::TraceClock;
-use crate::operation::OperationTracker;
+use crate::operation::{OperationTracker, Watch};
 use wiretape_trace::format::{End, Exchange, Line, Message, Meta, Record, Stamp};
 use wiretape_trace::message::{Direction, Envelope, Id, MessageKind, payloads};
 use wiretape_trace::protocol::method;
@@ -217,14 +217,30 @@ impl<A: Analysis> Reading<A> {
             self.seen(payload, Meaning::Orphan, None);
             return;
         };
-        let operation = watch.and_then(|watch| self.operations.answer(&call, watch, envelope, source.stamp));
-        call.operation = operation.or(call.operation);
+        self.continue_operation(payload, &mut call, watch);
         let seen = payload.seen(Meaning::Answer { number: call.number }, call.operation);
         self.analysis.seen(&seen, Some(&mut own));
+        self.answered(payload, &call, own);
+        // An error without an id refuses a whole batch. The payload was seen, and counted, once.
+        while envelope.id.is_none()
+            && let Some(Answered { mut call, own, watch }) = self.tracker.response(source, envelope)
+        {
+            self.continue_operation(payload, &mut call, watch);
+            self.answered(payload, &call, own);
+        }
+    }
+
+    fn continue_operation(&mut self, payload: &Payload<'_, '_>, call: &mut Call, watch: Option<Watch>) {
+        let (source, envelope) = (payload.source, payload.envelope);
+        let operation = watch.and_then(|watch| self.operations.answer(call, watch, envelope, source.stamp));
+        call.operation = operation.or(call.operation);
+    }
+
+    fn answered(&mut self, payload: &Payload<'_, '_>, call: &Call, own: A::PerCall) {
         let closed = Closed {
-            call: &call,
+            call,
             cause: Cause::Answer,
-            answer: Some(envelope),
+            answer: Some(payload.envelope),
             raw: payload.raw,
             index: payload.index,
             line: Some(payload.view),

@@ -24,8 +24,8 @@ const EARLY: Duration = Duration::from_secs(60);
 /// reconnect within seconds.
 const RESUMED_WITHIN: Duration = Duration::from_secs(60);
 
-/// Identifies a request: the server, the session, and the JSON-RPC id.
-type Key = (String, String, String);
+/// Identifies a request: the server, the session, and the JSON-RPC id by value.
+type Key = (String, String, Id<'static>);
 
 /// Requests pending for their answers, and answers pending for their requests.
 #[derive(Default)]
@@ -105,7 +105,7 @@ impl LateAnswers {
 
     /// Takes an answer from a stream, and returns the exchange that it completes, if that has ended.
     pub(super) fn answer(&mut self, streamed: Streamed, now: u64) -> Option<Observed> {
-        let id = Envelope::scan(&streamed.message).id.map(|id| text(&id))?;
+        let id = Envelope::scan(&streamed.message).id?.by_value().into_owned();
         let key = (streamed.upstream.to_string(), streamed.session.clone(), id);
         match self.pending.remove(&key) {
             Some(mut pending) => {
@@ -126,10 +126,10 @@ impl LateAnswers {
         &mut self,
         upstream: &str,
         session: &str,
-        id: &str,
+        id: &Id<'static>,
         (outcome, sent): (Outcome, u64),
     ) -> Option<Observed> {
-        let key = (upstream.to_owned(), session.to_owned(), id.to_owned());
+        let key = (upstream.to_owned(), session.to_owned(), id.clone());
         let mut observed = self.pending.remove(&key)?.observed;
         observed.mark_cancelled(outcome, sent);
         Some(observed)
@@ -181,10 +181,5 @@ fn key_of(observed: &Observed) -> Option<Key> {
         return None;
     }
     let session = transaction.session_name()?;
-    Some((transaction.upstream.to_string(), session, text(call.id.as_ref()?)))
-}
-
-fn text(id: &Id<'_>) -> String {
-    let (Id::String(text) | Id::Number(text)) = id;
-    text.clone().into_owned()
+    Some((transaction.upstream.to_string(), session, call.id.clone()?.by_value()))
 }

@@ -73,9 +73,7 @@ impl Observed {
         for call in &mut calls {
             call.answer = call.take_answer(&mut answers);
         }
-        if let Some(refusal) = refusal(&calls, answers) {
-            calls.iter_mut().for_each(|call| call.answer = Some(refusal.clone()));
-        }
+        refuse(&mut calls, answers);
         let protocol_version = protocol_version(&transaction, &calls);
         let openai = calls.first().and_then(|call| openai(&call.message));
         let mut observed = Observed {
@@ -161,12 +159,12 @@ impl Observed {
         }
     }
 
-    /// The requests that this exchange cancels: their ids, and the outcome this gives them.
-    pub(super) fn cancels(&self) -> impl Iterator<Item = (String, Outcome)> {
+    /// The requests that this exchange cancels: their ids, by value, and the outcome this gives them.
+    pub(super) fn cancels(&self) -> impl Iterator<Item = (Id<'static>, Outcome)> {
         let calls = self.calls.iter().filter(|call| &*call.method == method::CANCELLED);
         calls.filter_map(|call| {
             let (id, reason) = cancellation(Envelope::scan(&call.message).params?)?;
-            Some((id.text().to_owned(), Outcome::of_cancellation(reason.as_deref())))
+            Some((id.by_value().into_owned(), Outcome::of_cancellation(reason.as_deref())))
         })
     }
 
@@ -406,7 +404,9 @@ impl Call {
         if self.kind != MessageKind::Request {
             return None;
         }
-        let at = answers.iter().position(|answer| answer.id == self.id)?;
+        let id = self.id.as_ref()?;
+        let is_mine = |answer: &UnmatchedAnswer| answer.id.as_ref().is_some_and(|answer| answer.is_same(id));
+        let at = answers.iter().position(is_mine)?;
         Some(answers.swap_remove(at).answer)
     }
 
@@ -484,13 +484,19 @@ impl Verdict {
     }
 }
 
-/// An error without an id, which then applies to everything that was sent: a server that can't parse a
-/// request doesn't know its id (JSON-RPC 2.0, section 5).
-fn refusal(calls: &[Call], answers: Vec<UnmatchedAnswer>) -> Option<Answer> {
-    if calls.iter().any(|call| call.answer.is_some()) {
-        return None;
+/// Answers the open requests with an error that has no id, or one that no request has: a server that can't parse
+/// a request doesn't know its id (JSON-RPC 2.0, section 5), and some then make one up. That is about a request
+/// that is alone; an error without an id is about everything that was sent. `CallTracker` has the same rule.
+fn refuse(calls: &mut [Call], answers: Vec<UnmatchedAnswer>) {
+    let is_whole = calls.iter().all(|call| call.answer.is_none());
+    let is_open = |call: &Call| call.answer.is_none() && call.kind == MessageKind::Request;
+    let is_alone = calls.iter().filter(|call| is_open(call)).count() == 1;
+    let is_refusal = |answer: &UnmatchedAnswer| answer.is_error && (answer.id.is_none() || is_alone);
+    let Some(refusal) = answers.into_iter().find(is_refusal) else { return };
+    // Notifications, too, if nothing was accepted.
+    for call in calls.iter_mut().filter(|call| is_whole || is_open(call)) {
+        call.answer = Some(refusal.answer.clone());
     }
-    answers.into_iter().find(|answer| answer.is_error && answer.id.is_none()).map(|refusal| refusal.answer)
 }
 
 /// The first text of a failed tool's result, which by convention is its error message.

@@ -26,8 +26,8 @@ const MAX_CANCELLED: usize = 1000;
 pub(super) struct Sessions {
     idle: Duration,
     open: HashMap<String, OpenSession>,
-    /// Requests that clients have cancelled, by the session's key and the request's id.
-    cancelled: HashMap<(String, String), Cancellation>,
+    /// Requests that clients have cancelled, by the session's key and the value of the request's id.
+    cancelled: HashMap<(String, Id<'static>), Cancellation>,
     /// The number of groups so far, for their names.
     groups: u64,
     run: String,
@@ -153,8 +153,12 @@ impl Sessions {
         session: &Session,
         observed: &Observed,
     ) -> Option<(Outcome, u64)> {
-        let mut ids = observed.calls.iter().filter_map(|call| call.id.as_ref());
-        let cancellation = ids.find_map(|id| self.cancelled.remove(&(session.key.clone(), text(id))))?;
+        // Before ids are copied: cancellations are rare.
+        if self.cancelled.is_empty() {
+            return None;
+        }
+        let mut ids = observed.calls.iter().filter_map(|call| Some(call.id.clone()?.by_value()));
+        let cancellation = ids.find_map(|id| self.cancelled.remove(&(session.key.clone(), id)))?;
         // A cancellation that crosses the answer on the wire comes too late and changes nothing
         // (specification, "Cancellation").
         let is_in_time = !observed.is_answered() || cancellation.sent <= observed.answered_at();
@@ -312,11 +316,6 @@ fn named_key(upstream: &str, name: &str) -> String {
 fn connection_key(transaction: &Transaction) -> String {
     // Without a number, a trace has the exchanges of one connection.
     format!("connection\0{}\0{}", transaction.upstream, transaction.connection.unwrap_or_default())
-}
-
-fn text(id: &Id<'static>) -> String {
-    let (Id::String(text) | Id::Number(text)) = id;
-    text.clone().into_owned()
 }
 
 /// Whether the session is over: the client deleted it, the server no longer knows it (404), or the HTTP+SSE

@@ -5,7 +5,9 @@
 
 use super::options::{BridgeOptions, Secrets};
 use super::outgoing::ClientLine;
-use crate::http::record::exchange::{MAX_NOTE, header_pairs, redact_name, redact_target, redacted, version};
+use crate::http::record::exchange::{
+    MAX_NOTE, Redaction, header_pairs, redact_name, redact_target, redacted, version,
+};
 use crate::journal::{Clock, Journal, Observation};
 use crate::record::RecordOutcome;
 use crate::record::{redacted_label, start_live};
@@ -52,7 +54,9 @@ impl Recording {
         let clock = Clock::start();
         let live = options.live.and_then(|live| start_live(live, &options.warn));
         let url = options.url.to_string();
-        let url = secrets.scrub_text(&redact_target(options.redactor.as_ref(), &url));
+        let memory = SecretMemory::default();
+        let redaction = options.redactor.as_ref().map(|redactor| Redaction { redactor, memory: &memory });
+        let url = secrets.scrub_text(&redact_target(redaction, &url));
         let label = options.label.as_deref();
         let label = label
             .map(|label| redacted_label(&secrets.scrub_text(label), options.redactor.as_ref()))
@@ -75,7 +79,7 @@ impl Recording {
             clock,
             redactor: options.redactor,
             secrets,
-            memory: SecretMemory::default(),
+            memory,
             journal: journal.map(Mutex::new),
             session: Mutex::new(None),
             exchanges: AtomicU64::new(1),
@@ -83,22 +87,26 @@ impl Recording {
         }
     }
 
+    fn redaction(&self) -> Option<Redaction<'_>> {
+        self.redactor.as_ref().map(|redactor| Redaction { redactor, memory: &self.memory })
+    }
+
     /// A redacted URL, for messages.
     pub(super) fn clean_url(&self, url: &str) -> String {
-        self.secrets.scrub_text(&redact_target(self.redactor.as_ref(), url))
+        self.secrets.scrub_text(&redact_target(self.redaction(), url))
     }
 
     /// The id and the name of an event as they may be written.
     fn clean_sse(&self, sse: &SseContext) -> SseContext {
-        let redactor = self.redactor.as_ref();
-        let clean = |name: &String| self.secrets.scrub_text(&redact_name(redactor, name));
+        let redaction = self.redaction();
+        let clean = |name: &String| self.secrets.scrub_text(&redact_name(redaction, name));
         SseContext { event: sse.event.as_ref().map(clean), id: sse.id.as_ref().map(clean), retry: sse.retry }
     }
 
     /// Sets the session id of the lines from now on.
     pub(super) fn set_session(&self, session: Option<&str>) {
-        let redactor = self.redactor.as_ref();
-        *self.session.lock() = session.map(|name| self.secrets.scrub_text(&redact_name(redactor, name)));
+        let redaction = self.redaction();
+        *self.session.lock() = session.map(|name| self.secrets.scrub_text(&redact_name(redaction, name)));
     }
 
     /// From now on exchanges that end are recorded as stopped by the bridge.
@@ -114,12 +122,12 @@ impl Recording {
         headers: &http::HeaderMap,
     ) -> Exchange {
         let headers = Secrets::hidden(headers);
-        let redactor = self.redactor.as_ref();
+        let redaction = self.redaction();
         let head = Head::request(
             method.as_str(),
-            &redact_target(redactor, target),
+            &redact_target(redaction, target),
             version(Version::HTTP_11),
-            header_pairs(redactor, headers.iter()),
+            header_pairs(redaction, headers.iter()),
         );
         Exchange {
             x: self.exchanges.fetch_add(1, Ordering::Relaxed),
@@ -152,7 +160,7 @@ impl Recording {
     }
 
     fn head(&self, head: Head) -> Head {
-        let head = redacted(self.redactor.as_ref(), head);
+        let head = redacted(self.redaction(), head);
         match self.secrets.scrub_json(head.json()) {
             Cow::Borrowed(_) => head,
             Cow::Owned(clean) => Head::from_json(clean),
@@ -266,8 +274,8 @@ impl Exchange {
 
     /// Records the response's head.
     pub(super) fn record_response_head(&mut self, parts: &response::Parts) {
-        let redactor = self.recording.redactor.as_ref();
-        let pairs = header_pairs(redactor, parts.headers.iter());
+        let redaction = self.recording.redaction();
+        let pairs = header_pairs(redaction, parts.headers.iter());
         let head = Head::response(parts.status.as_u16(), version(parts.version), pairs);
         self.response = Some(self.recording.head(head));
     }

@@ -14,6 +14,8 @@ use tokio_tungstenite::tungstenite::http::StatusCode;
 
 use super::origin::{Origin, is_loopback_authority};
 
+// The request is read before its token is checked, so anyone on this machine can make us buffer that much. A browser's
+// handshake, with the cookies of all local servers, takes a few kB.
 const MAX_REQUEST_BYTES: usize = 16 * 1024;
 
 /// How long and how much is still read from a refused peer, so that it can read the refusal.
@@ -163,7 +165,7 @@ pub(super) async fn receive(stream: &mut TcpStream) -> Result<ReceivedRequest, R
             return Ok(ReceivedRequest { request, rest });
         }
     }
-    let text = format!("The request's headers are above {MAX_REQUEST_BYTES} bytes.");
+    let text = format!("The request's headers exceed {MAX_REQUEST_BYTES} bytes.");
     Err(Refusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, text))
 }
 

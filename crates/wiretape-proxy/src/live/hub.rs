@@ -32,6 +32,7 @@ const FOLLOWING_PORTS: u16 = 100;
 /// The limit of simultaneous connections, viewers and handshakes together; more wait in the accept queue.
 const MAX_CONNECTIONS: usize = 64;
 
+// Short: the recorder can't exit before, and a viewer that doesn't read must not hold up the client that waits for it.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The options of a [`LiveHub`]. Start from [`LiveOptions::new`].

@@ -16,6 +16,8 @@ use super::ring::{BacklogRead, Ring, SeqLine};
 /// Messages above this size are sent in fragments, so that a long line is never copied whole for a viewer.
 const FRAGMENT_BYTES: usize = 64 * 1024;
 
+// Viewers send pongs and a close frame. The default of tungstenite, 64 MiB per message, would let each viewer fill as
+// much memory.
 const MAX_INCOMING_BYTES: usize = 64 * 1024;
 
 /// How long to wait for the viewer's close frame after ours.

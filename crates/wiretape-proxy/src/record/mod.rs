@@ -147,6 +147,7 @@ fn wait_for_last_bytes(pumps: &[Arc<PumpState>]) {
 
 /// Waits briefly for what the group wrote last: once its processes are gone, the pumps reach EOF at once.
 fn wait_for_written_bytes(pumps: &[Arc<PumpState>]) {
+    // Bounded, because a process that has left the group may hold a pipe open forever.
     const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
     let deadline = Instant::now() + DRAIN_TIMEOUT;
     while pumps.iter().any(|pump| !pump.is_done()) && Instant::now() < deadline {

@@ -6,13 +6,14 @@
 //! decides. The functions for text (`flag`, `option`) parse the line themselves; those for lists
 //! (`list_flag`, `attached`) get the arguments separated.
 
-use super::keys::KeyRules;
+use super::keys::{self, KeyRules};
 use super::marker::Marker;
 use super::named::quoted_value;
 use super::rules;
 use super::text::{Memo, SecretMatch, has_digit, run, url_safe};
 use super::values::{self, Strength};
 use memchr::memmem;
+use std::ops::Range;
 
 /// How many bytes before an option its command is searched for. Bounds the work for lines without an end.
 const MAX_LINE: usize = 512;
@@ -95,6 +96,25 @@ pub(super) fn may_be_flag(text: &[u8], at: usize) -> bool {
     let follows = |byte: u8| !matches!(byte, b'-' | b'\n');
     matches!(text.get(at + 1), Some(b'p' | b'u' | b'a' | b'w' | b'P' | b'U' | b'b' | b'A' | b'X'))
         && text.get(at + 2).is_some_and(|&byte| follows(byte))
+}
+
+/// Whether the `--` at `at` begins an option that takes a secret. Runs at every long option of every text, so most are ruled
+/// out by the last letters of the name.
+pub(super) fn takes_secret(text: &[u8], at: usize, keys: &KeyRules) -> bool {
+    let name = &text[option_name(text, at)];
+    (keys.may_be_secret(name) || keys::may_be_option(name))
+        && (is_openssl_password(name) || option_kind(name, keys).is_some())
+}
+
+/// The range of the name of a long option.
+fn option_name(text: &[u8], at: usize) -> Range<usize> {
+    let start = run(&text[..text.len().min(at + 4)], at, |byte| byte == b'-');
+    start..run(&text[..text.len().min(start + 64)], start, |byte| url_safe(byte) || byte == b'.')
+}
+
+/// Whether an option takes a password as OpenSSL's do: `-passin pass:x`.
+fn is_openssl_password(name: &[u8]) -> bool {
+    matches!(name, b"passin" | b"passout" | b"pass")
 }
 
 /// Whether the `-` at `at` begins an option of a whole word, as Java's and Microsoft's programs write them:
@@ -191,17 +211,14 @@ fn commands_of_line<'k>(text: &[u8], at: usize, known: &'k mut LineCommands) -> 
 
 /// The value after a long option that is named like a secret.
 pub(super) fn option(text: &[u8], at: usize, keys: &KeyRules) -> Option<SecretMatch> {
-    let name_start = run(&text[..text.len().min(at + 4)], at, |byte| byte == b'-');
-    let name_end =
-        run(&text[..text.len().min(name_start + 64)], name_start, |byte| url_safe(byte) || byte == b'.');
-    let name = &text[name_start..name_end];
+    let place = option_name(text, at);
+    let name = &text[place.clone()];
     // `--name=value` has a separator, and is found by `named`.
-    if name.len() < 2 || text.get(name_end) == Some(&b'=') {
+    if name.len() < 2 || text.get(place.end) == Some(&b'=') {
         return None;
     }
-    let (start, end) = argument(text, argument_start(text, name_end)?)?;
-    // `openssl … -passin pass:x`
-    if matches!(name, b"passin" | b"passout" | b"pass")
+    let (start, end) = argument(text, argument_start(text, place.end)?)?;
+    if is_openssl_password(name)
         && let Some(password) = text[start..end].strip_prefix(b"pass:")
     {
         return values::is_secret(rules::PASSWORD, Strength::Strong, password).then_some(SecretMatch {
@@ -215,7 +232,7 @@ pub(super) fn option(text: &[u8], at: usize, keys: &KeyRules) -> Option<SecretMa
 }
 
 /// What a long option takes as its value.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OptionKind {
     Named(&'static str, Strength),
     /// `--key`, `--pat`: only a value that looks random, or a UUID. Many options of these names take a path
@@ -279,7 +296,7 @@ fn argument_start(text: &[u8], at: usize) -> Option<usize> {
 }
 
 /// The range of the argument that begins at `start`, without its quotes.
-fn argument(text: &[u8], start: usize) -> Option<(usize, usize)> {
+pub(super) fn argument(text: &[u8], start: usize) -> Option<(usize, usize)> {
     if let Some(quoted) = quoted_value(text, start) {
         return quoted;
     }

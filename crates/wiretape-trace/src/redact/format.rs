@@ -214,21 +214,30 @@ impl Format {
     }
 }
 
+/// How much longer than its least length an example is, at most.
+#[cfg(test)]
+const MAX_EXTRA: usize = 24;
+
 #[cfg(test)]
 impl Format {
-    /// A token of this format, made of random numbers below the argument.
+    /// A token of this format, made of random numbers below the argument. Its length varies as far as the pattern allows, and
+    /// so do its characters: real tokens have hyphens and underscores where their alphabet does.
     pub(super) fn example(&self, mut below: impl FnMut(usize) -> usize) -> String {
         let mut token = self.anchor.to_vec();
         for part in &self.parts {
             match *part {
                 Part::Text(text) => token.extend_from_slice(text),
-                Part::Run { class, min, .. } => {
-                    let letters: Vec<u8> = (b'0'..=b'z')
-                        .filter(|&byte| {
-                            byte.is_ascii_alphanumeric() && CLASSES[usize::from(byte)] & class != 0
-                        })
-                        .collect();
-                    token.extend((0..min).map(|_| letters[below(letters.len())]));
+                Part::Run { class, min, max } => {
+                    let is_allowed = |byte: &u8| CLASSES[usize::from(*byte)] & class != 0;
+                    let letters: Vec<u8> =
+                        (b'0'..=b'z').filter(|byte| byte.is_ascii_alphanumeric() && is_allowed(byte)).collect();
+                    let joints: Vec<u8> = b"_-".iter().copied().filter(is_allowed).collect();
+                    let length = min + below((max - min).min(MAX_EXTRA) + 1);
+                    for at in 0..length {
+                        let is_joint = !joints.is_empty() && at > 0 && at + 1 < length && below(16) == 0;
+                        let from = if is_joint { &joints } else { &letters };
+                        token.push(from[below(from.len())]);
+                    }
                 }
             }
         }

@@ -50,9 +50,44 @@ fn a_private_key_over_several_lines_does_not_reach_the_trace() {
         lines("password=\"one\ntwo\nthree\" x\nok"),
         "password=\"<password>\n<password>\n<password>\" x\nok"
     );
+    let logged = format!("-----BEGIN {label}-----\nusing {} QUJDREVG\nok", github());
+    assert_eq!(lines(&logged), "<pem>\nusing <github> <pem>\n<pem>");
     // A block whose end was lost ends where something else begins.
     let lost = format!("-----BEGIN {label}-----\nQUJD\n{{\"level\":\"info\"}}\nplain words");
     assert_eq!(lines(&lost), "<pem>\n<pem>\n{\"level\":\"info\"}\nplain words");
+}
+
+#[test]
+fn a_value_on_the_lines_after_its_name_is_redacted() {
+    assert_eq!(
+        lines("db:\n  password: |\n    river\n\n    bank\n  user: bob\nok"),
+        "db:\n  password: |\n    <password>\n\n    <password>\n  user: bob\nok"
+    );
+    assert_eq!(lines("api_key: >-\n  riverbank\nok"), "api_key: >-\n  <api-key>\nok");
+    assert_eq!(
+        lines("srv --password \\\n    riverbank --port 80\nok"),
+        "srv --password \\\n    <password> --port 80\nok"
+    );
+    for harmless in
+        ["description: |\n  river", "srv --port \\\n  8080", "srv --password \\\n  --verbose", "password: |\nriver"]
+    {
+        assert_eq!(lines(harmless), harmless);
+    }
+    let long = format!("password: |\n{}", " x\n".repeat(600));
+    assert!(lines(&long).ends_with("\n x\n x\n"), "a block ends, however long it is indented");
+}
+
+#[test]
+fn an_exempt_name_hides_no_token_of_a_provider() {
+    let token = github();
+    assert_eq!(
+        json(&format!(r#"{{"nextCursor":"a {token}","progressToken":"\n{token}"}}"#)),
+        r#"{"nextCursor":"a <github>","progressToken":"\n<github>"}"#
+    );
+    let (redactor, memory) = (redactor(), SecretMemory::default());
+    redactor.json_with(br#"{"password":"opensesame42"}"#, &memory).unwrap();
+    let clean = redactor.json_with(br#"{"cursor":"opensesame42"}"#, &memory).unwrap();
+    assert_eq!(masked(&clean), r#"{"cursor":"<repeated>"}"#);
 }
 
 #[test]

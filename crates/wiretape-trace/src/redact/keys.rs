@@ -20,7 +20,7 @@ const MAX_NAME: usize = 96;
 /// The names that are secret under the enabled rules and the user's changes.
 #[derive(Debug, Clone)]
 pub struct KeyRules {
-    endings: Vec<Ending>,
+    endings: Vec<(Tail, Ending)>,
     /// For each last letter, `a` first, the range in `endings`.
     by_letter: [std::ops::Range<u8>; 26],
     custom: Vec<Glob>,
@@ -58,6 +58,31 @@ struct Ending {
     rule: &'static str,
     before: Before,
     strength: Strength,
+}
+
+/// The last four bytes of an ending, with a mask for endings that are shorter.
+#[derive(Debug, Clone, Copy)]
+struct Tail {
+    bytes: u32,
+    mask: u32,
+}
+
+impl Tail {
+    fn of(ending: &str) -> Self {
+        let unused = 4_u32.saturating_sub(u32::try_from(ending.len()).unwrap_or(4));
+        Tail { bytes: last_four(ending.as_bytes()), mask: u32::MAX >> (8 * unused) }
+    }
+
+    /// Whether a name with these last four bytes may end so.
+    fn may_end(self, name: u32) -> bool {
+        name & self.mask == self.bytes
+    }
+}
+
+/// The last four bytes of a text, the last one lowest.
+fn last_four(text: &[u8]) -> u32 {
+    let last = &text[text.len().saturating_sub(4)..];
+    last.iter().fold(0, |bytes, &byte| bytes << 8 | u32::from(byte))
 }
 
 const fn anything(text: &'static str, rule: &'static str) -> Ending {
@@ -491,12 +516,15 @@ const SCHEMA_MAPS: &[&str] = &["properties", "patternProperties", "$defs", "defi
 
 impl KeyRules {
     pub(super) fn new(enabled: &[&'static str], rules: &Rules) -> Result<Self, RuleError> {
-        let mut endings: Vec<Ending> =
-            ENDINGS.iter().filter(|ending| enabled.contains(&ending.rule)).copied().collect();
+        let mut endings: Vec<(Tail, Ending)> = ENDINGS
+            .iter()
+            .filter(|ending| enabled.contains(&ending.rule))
+            .map(|ending| (Tail::of(ending.text), *ending))
+            .collect();
         // By the last letter, then the longest first, so that `secret_key` is not just a key.
-        endings.sort_by_key(|ending| (ending.text.bytes().last(), std::cmp::Reverse(ending.text.len())));
+        endings.sort_by_key(|(_, ending)| (ending.text.bytes().last(), std::cmp::Reverse(ending.text.len())));
         let place = |letter: u8| {
-            let before = |ending: &Ending| ending.text.bytes().last() < Some(letter);
+            let before = |(_, ending): &(Tail, Ending)| ending.text.bytes().last() < Some(letter);
             u8::try_from(endings.partition_point(before)).expect("there are fewer than 256 endings")
         };
         let by_letter = std::array::from_fn(|at| {
@@ -558,14 +586,20 @@ impl KeyRules {
     #[inline]
     pub(super) fn may_be_secret(&self, ending: &[u8]) -> bool {
         // Custom names may end in anything, which disables the shortcut.
-        SECRET_TAILS.may_end(trim_number(ending)) || !self.custom.is_empty()
+        SECRET_TAILS.may_end(trim_number(ending))
+            || ending.eq_ignore_ascii_case(b"pw")
+            || !self.custom.is_empty()
     }
 
     fn by_ending(&self, name: &[u8], normal: &str) -> KeyClass {
         let Some(&last @ b'a'..=b'z') = normal.as_bytes().last() else { return KeyClass::Plain };
         let range = self.by_letter[usize::from(last - b'a')].clone();
         let endings = &self.endings[usize::from(range.start)..usize::from(range.end)];
-        let found = endings.iter().find(|ending| {
+        // The longest come first, and sixty endings of names end in `y`: those that are longer than the name are skipped,
+        // and four bytes at once rule out nearly all of the others.
+        let longer = endings.partition_point(|(_, ending)| ending.text.len() > normal.len());
+        let tail = last_four(normal.as_bytes());
+        let found = endings[longer..].iter().filter(|(ending, _)| ending.may_end(tail)).find(|(_, ending)| {
             let Some(before) = normal.strip_suffix(ending.text) else { return false };
             match ending.before {
                 // `OLDPWD` is a directory.
@@ -580,7 +614,7 @@ impl KeyRules {
             }
         });
         match found {
-            Some(ending) => KeyClass::Secret(ending.rule, ending.strength),
+            Some((_, ending)) => KeyClass::Secret(ending.rule, ending.strength),
             // Any other `…key` is weak evidence: there are more harmless ones than can be listed.
             None if self.key_is_on && is_key(name, normal) => {
                 KeyClass::Secret(rules::API_KEY, Strength::Weak)
@@ -659,6 +693,16 @@ const QUERY_SECRETS: &[&str] = &[
     "sid",
     "phpsessid",
 ];
+
+/// The endings of the names of options that are classified in `command_line`, in addition to those of secrets: `auth`, `key`,
+/// `pat`, `user`, `userpwd`, `pass`, `passin`, `passout`.
+static OPTION_TAILS: Tails = Tails::new(&[b"uth", b"key", b"pat", b"ser", b"pwd", b"ass", b"sin", b"out"]);
+
+/// Whether an option's name may be one of those.
+#[inline]
+pub(super) fn may_be_option(ending: &[u8]) -> bool {
+    OPTION_TAILS.may_end(ending)
+}
 
 /// Whether a name before `=` may be one of [`QUERY_SECRETS`].
 #[inline]
@@ -890,6 +934,17 @@ mod tests {
         }
         for name in EXEMPT.iter().chain(SCHEMA_MAPS) {
             assert!(OTHER_TAILS.may_end(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_ending_ends_a_name() {
+        let keys = keys(&Rules::default());
+        for ending in ENDINGS {
+            let before = if ending.before == Before::Nothing { "" } else { "vendor_" };
+            for name in [ending.text.to_owned(), format!("{before}{}", ending.text)] {
+                assert!(matches!(keys.class(name.as_bytes()), KeyClass::Secret(..)), "{name}");
+            }
         }
     }
 

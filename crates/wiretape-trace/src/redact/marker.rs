@@ -3,11 +3,15 @@
 //! Recognising them matters as much as writing them: a trace may be redacted again with newer rules, and
 //! traffic may contain markers of other programs. A marker must not be redacted a second time.
 
+use super::text::MAX_ESCAPES;
 use hmac::{Hmac, KeyInit, Mac};
 use memchr::memmem::Finder;
 use sha2::Sha256;
 use std::ops::Range;
 use std::sync::LazyLock;
+
+/// In bytes. The names of rules are far shorter.
+const MAX_MARKER: usize = 96;
 
 /// The installation's key for hashing secrets. `Debug` never prints it.
 #[derive(Clone)]
@@ -35,8 +39,13 @@ impl std::fmt::Debug for RedactionKey {
 pub fn markers(text: &[u8]) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut at = 0;
-    while let Some(next) = memchr::memmem::find(&text[at..], Marker::PREFIX) {
+    // A search for the whole prefix would be prepared for each call, and most texts are short values without a bracket.
+    while let Some(next) = memchr::memchr(b'[', &text[at..]) {
         let start = at + next;
+        at = start + 1;
+        if !text[start..].starts_with(Marker::PREFIX) {
+            continue;
+        }
         at = start + Marker::PREFIX.len();
         if matches!(text.get(at), Some(b']' | b':')) {
             let Some(end) = memchr::memchr(b']', &text[at..]) else { break };
@@ -94,6 +103,16 @@ pub(super) fn is_whole(text: &[u8]) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a text begins with a marker in quotes, which may be escaped, after blanks. The value ends with the marker then.
+pub(super) fn is_quoted(text: &[u8]) -> bool {
+    let Some(open) = text.iter().take(MAX_ESCAPES).position(|&byte| byte == b'[') else { return false };
+    let (quotes, rest) = text.split_at(open);
+    let quotes = quotes.trim_ascii_start();
+    let Some(close) = memchr::memchr(b']', &rest[..rest.len().min(MAX_MARKER)]) else { return false };
+    let is_quote = matches!(quotes, [escapes @ .., b'"' | b'\''] if escapes.iter().all(|&byte| byte == b'\\'));
+    is_quote && is_whole(&rest[..=close]) && rest[close + 1..].starts_with(quotes)
 }
 
 /// Whether a value was redacted already and must stay as it is. The exception is a marker at the beginning of

@@ -11,7 +11,7 @@ use aho_corasick::{AhoCorasick, Input, MatchKind};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use std::collections::{HashSet, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The most secrets that are remembered; the oldest are evicted. Bounds the automaton and the time to rebuild
@@ -26,16 +26,11 @@ const MAX_LENGTH: usize = 1024;
 /// The values that were secret by name in a session. Shared by all threads that record the session.
 #[derive(Debug, Default)]
 pub struct SecretMemory {
-    state: Mutex<MemoryState>,
-    /// Whether any secret is remembered, readable without the lock: most sessions never name one.
-    is_used: AtomicBool,
+    known: Mutex<Arc<KnownSecrets>>,
+    /// How often a new secret was learned. Readable without the lock, because most sessions never name one.
+    generation: AtomicU64,
 }
 
-#[derive(Debug, Default)]
-struct MemoryState {
-    secrets: VecDeque<Vec<u8>>,
-    known: Option<Arc<KnownSecrets>>,
-}
 
 impl SecretMemory {
     /// Remembers a value, unless it is too short or a common word.
@@ -43,45 +38,34 @@ impl SecretMemory {
         self.learn_all(&[secret.to_vec()]);
     }
 
+    /// A number that changes whenever a secret is learned. What was redacted before may contain that secret.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
     pub(super) fn learn_all(&self, secrets: &[Vec<u8>]) {
         if secrets.is_empty() {
             return;
         }
-        let mut state = self.lock();
-        let mut is_new = false;
+        let mut known = self.lock();
         for secret in secrets.iter().filter(|secret| is_memorable(secret)) {
-            if !state.secrets.contains(secret) {
-                state.secrets.push_back(secret.clone());
-                is_new = true;
+            if !known.contains(secret) {
+                // Copied only if a scan is using it, in which case that scan keeps what it started with.
+                Arc::make_mut(&mut known).add(secret);
+                self.generation.fetch_add(1, Ordering::Release);
             }
-        }
-        while state.secrets.len() > MAX_SECRETS {
-            state.secrets.pop_front();
-        }
-        if is_new {
-            // The automaton is rebuilt on the next lookup, not here: a message with ten secrets builds it
-            // once.
-            state.known = None;
-            self.is_used.store(true, Ordering::Release);
         }
     }
 
     /// The searcher for everything remembered so far. `None` if that is nothing.
     pub(super) fn known(&self) -> Option<Arc<KnownSecrets>> {
-        if !self.is_used.load(Ordering::Acquire) {
-            return None;
-        }
-        let mut state = self.lock();
-        if state.known.is_none() {
-            state.known = KnownSecrets::new(state.secrets.iter()).map(Arc::new);
-        }
-        state.known.clone()
+        (self.generation() > 0).then(|| self.lock().clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, MemoryState> {
+    fn lock(&self) -> MutexGuard<'_, Arc<KnownSecrets>> {
         // A panic while the lock was held leaves at worst a secret that is not searched for. Refusing to
         // redact from then on would be worse.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -162,18 +146,58 @@ pub(super) fn parts(rule: &str, secret: &[u8], learned: &mut Vec<Vec<u8>>) {
     }
 }
 
+/// Remembers a secret that was found by name outside of a text: in a list of arguments, or in a URL.
+pub(super) fn learn_parts(memory: Option<&SecretMemory>, rule: &str, secret: &[u8]) {
+    if let Some(memory) = memory {
+        let mut learned = Vec::new();
+        parts(rule, secret, &mut learned);
+        memory.learn_all(&learned);
+    }
+}
+
 /// A searcher for all remembered secrets in all their encodings.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct KnownSecrets {
+    /// The oldest first.
+    secrets: VecDeque<Arc<Remembered>>,
     beginnings: Beginnings,
-    patterns: Vec<Vec<u8>>,
-    /// Searches for the patterns, from the first place where one may begin. Built when there is such a place: most secrets
-    /// are never repeated. `None` inside if it can't be built: too many states cost the rule for repetitions, not the
-    /// recording.
-    automaton: OnceLock<Option<AhoCorasick>>,
-    /// For each pattern of the automaton: the index of the secret, and how the pattern encodes it.
-    forms: Vec<(usize, Form)>,
-    secrets: Vec<Vec<u8>>,
+    /// How many secrets have been evicted whose beginnings are still searched for.
+    evicted: usize,
+    /// Searches for all forms, from the first place where one may begin. Built when there is such a place: most secrets are
+    /// never repeated. `None` inside if it can't be built: too many states cost the rule for repetitions, not the recording.
+    automaton: OnceLock<Option<FormSearch>>,
+}
+
+/// A secret, and everything that is searched for to find it. The forms are kept, because encoding all of them again for each
+/// new secret took most of the time of a session that names one in every message (`cargo xtask bench --only redaction`, the
+/// row "a session whose messages name new secrets").
+#[derive(Debug)]
+struct Remembered {
+    secret: Vec<u8>,
+    forms: Vec<(Vec<u8>, Form)>,
+}
+
+#[derive(Debug, Clone)]
+struct FormSearch {
+    automaton: AhoCorasick,
+    /// For each pattern of the automaton: the secret, and how the pattern encodes it.
+    patterns: Vec<(Arc<Remembered>, Form)>,
+}
+
+impl FormSearch {
+    fn new(secrets: &VecDeque<Arc<Remembered>>) -> Option<Self> {
+        let mut known = HashSet::new();
+        let mut patterns = Vec::new();
+        for remembered in secrets {
+            let new = remembered.forms.iter().filter(|(form, _)| known.insert(form.as_slice()));
+            patterns.extend(new.map(|(form, kind)| (form.as_slice(), (Arc::clone(remembered), *kind))));
+        }
+        // The longest, because one secret may be a prefix of another, and the rest would stay.
+        let mut builder = AhoCorasick::builder();
+        builder.match_kind(MatchKind::LeftmostLongest);
+        let automaton = builder.build(patterns.iter().map(|(form, _)| form)).ok()?;
+        Some(FormSearch { automaton, patterns: patterns.into_iter().map(|(_, pattern)| pattern).collect() })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,47 +216,51 @@ pub(super) struct Repeat<'k> {
 }
 
 impl KnownSecrets {
-    fn new<'s>(secrets: impl Iterator<Item = &'s Vec<u8>>) -> Option<Self> {
-        let secrets: Vec<Vec<u8>> = secrets.cloned().collect();
-        let mut patterns: Vec<Vec<u8>> = Vec::new();
-        let mut forms = Vec::new();
-        let mut known = HashSet::new();
-        for (index, secret) in secrets.iter().enumerate() {
-            for (pattern, form) in written_forms(secret) {
-                if known.insert(pattern.clone()) {
-                    patterns.push(pattern);
-                    forms.push((index, form));
-                }
-            }
+    fn contains(&self, secret: &[u8]) -> bool {
+        self.secrets.iter().any(|known| known.secret == secret)
+    }
+
+    /// Remembers a secret, and forgets the oldest one if there are too many.
+    fn add(&mut self, secret: &[u8]) {
+        let remembered = Remembered { secret: secret.to_vec(), forms: written_forms(secret) };
+        remembered.forms.iter().for_each(|(form, _)| self.beginnings.add(form));
+        self.secrets.push_back(Arc::new(remembered));
+        if self.secrets.len() > MAX_SECRETS {
+            self.secrets.pop_front();
+            self.evicted += 1;
         }
-        let beginnings = Beginnings::new(&patterns)?;
-        Some(KnownSecrets { beginnings, patterns, automaton: OnceLock::new(), forms, secrets })
+        // Beginnings can't be removed one by one. A few that belong to no secret any more only cost time.
+        if self.evicted > MAX_SECRETS / 2 {
+            self.beginnings = Beginnings::default();
+            let forms = self.secrets.iter().flat_map(|known| &known.forms);
+            forms.for_each(|(form, _)| self.beginnings.add(form));
+            self.evicted = 0;
+        }
+        self.automaton = OnceLock::new();
     }
 
     pub(super) fn is_in(&self, text: &[u8]) -> bool {
-        self.searched(text).is_some_and(|(automaton, input)| automaton.is_match(input))
+        self.searched(text).is_some_and(|(search, input)| search.automaton.is_match(input))
     }
 
     pub(super) fn find<'k>(&'k self, text: &'k [u8]) -> impl Iterator<Item = Repeat<'k>> {
-        let found = self.searched(text).map(|(automaton, input)| automaton.find_iter(input));
-        found.into_iter().flatten().map(move |found| {
-            let (index, form) = self.forms[found.pattern().as_usize()];
-            let (start, end) = match form {
-                Form::Plain => (found.start(), found.end()),
-                Form::Base64 => around(text, found.start(), found.end()),
-            };
-            Repeat { start, end, secret: &self.secrets[index] }
+        self.searched(text).into_iter().flat_map(move |(search, input)| {
+            search.automaton.find_iter(input).map(move |found| {
+                let (remembered, form) = &search.patterns[found.pattern().as_usize()];
+                let (start, end) = match form {
+                    Form::Plain => (found.start(), found.end()),
+                    Form::Base64 => around(text, found.start(), found.end()),
+                };
+                Repeat { start, end, secret: &remembered.secret }
+            })
         })
     }
 
-    /// The automaton, and the part of the text to be searched with it. `None` if no pattern can be in the text.
-    fn searched<'k>(&'k self, text: &'k [u8]) -> Option<(&'k AhoCorasick, Input<'k>)> {
+    /// The automaton, and the part of the text to be searched with it. `None` if no form can be in the text.
+    fn searched<'k>(&'k self, text: &'k [u8]) -> Option<(&'k FormSearch, Input<'k>)> {
         let from = self.beginnings.find(text)?;
-        let automaton = self.automaton.get_or_init(|| {
-            // The longest, because one secret may be a prefix of another, and the rest would stay.
-            AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&self.patterns).ok()
-        });
-        Some((automaton.as_ref()?, Input::new(text).range(from..)))
+        let search = self.automaton.get_or_init(|| FormSearch::new(&self.secrets));
+        Some((search.as_ref()?, Input::new(text).range(from..)))
     }
 }
 
@@ -240,6 +268,7 @@ impl KnownSecrets {
 /// of a window of as many bytes, the last three say how far the next one is that may match, usually six bytes. An automaton
 /// over the thousand patterns of 256 secrets looks at every byte, and at memory that is in no cache: it took two thirds of
 /// the time of a session (`cargo xtask bench --only redaction`, the row "a session that remembers 256 secrets").
+#[derive(Clone)]
 struct Beginnings {
     /// For each hash of three bytes: how many bytes a window that ends with them moves on; 0 if a pattern may begin here.
     shifts: Box<[u8; Self::SLOTS]>,
@@ -253,6 +282,12 @@ impl std::fmt::Debug for Beginnings {
     }
 }
 
+impl Default for Beginnings {
+    fn default() -> Self {
+        Beginnings { shifts: Box::new([Self::FARTHEST; Self::SLOTS]), beginnings: Vec::new() }
+    }
+}
+
 impl Beginnings {
     /// The number of bytes that decide how far the window moves. Two occur too often among a thousand patterns.
     const BLOCK: usize = 3;
@@ -261,21 +296,15 @@ impl Beginnings {
     /// No pattern has these bytes among its first ones, so the next window begins after the first of them.
     const FARTHEST: u8 = (MIN_LENGTH - Self::BLOCK + 1) as u8;
 
-    /// `None` if there are no patterns.
-    fn new(patterns: &[Vec<u8>]) -> Option<Self> {
-        let mut shifts = Box::new([Self::FARTHEST; Self::SLOTS]);
-        let mut beginnings = Vec::with_capacity(patterns.len());
-        for pattern in patterns {
-            let beginning = pattern.first_chunk().expect("only values of `MIN_LENGTH` are remembered");
-            for (distance, block) in (0..).zip(beginning.windows(Self::BLOCK).rev()) {
-                let shift = &mut shifts[Self::slot([block[0], block[1], block[2]])];
-                *shift = distance.min(*shift);
-            }
-            beginnings.push(*beginning);
+    fn add(&mut self, pattern: &[u8]) {
+        let beginning = pattern.first_chunk().expect("only values of `MIN_LENGTH` are remembered");
+        for (distance, block) in (0..).zip(beginning.windows(Self::BLOCK).rev()) {
+            let shift = &mut self.shifts[Self::slot([block[0], block[1], block[2]])];
+            *shift = distance.min(*shift);
         }
-        beginnings.sort_unstable();
-        beginnings.dedup();
-        (!beginnings.is_empty()).then_some(Beginnings { shifts, beginnings })
+        if let Err(place) = self.beginnings.binary_search(beginning) {
+            self.beginnings.insert(place, *beginning);
+        }
     }
 
     /// A multiplicative hash (Knuth): the upper bits depend on all three bytes.
@@ -392,6 +421,19 @@ mod tests {
         assert!(!known.is_in(b"1-open/sesame-1 was forgotten, and 277-open/sesame is incomplete"));
     }
 
+    #[test]
+    fn a_memory_that_forgets_knows_the_newest_secrets() {
+        let memory = SecretMemory::default();
+        let secret = |n: usize| format!("{n}-open/sesame-{n}");
+        for n in 0..3 * MAX_SECRETS {
+            memory.learn(secret(n).as_bytes());
+            let known = memory.known().unwrap();
+            assert!(known.is_in(secret(n).as_bytes()));
+            assert_eq!(known.is_in(secret(n.saturating_sub(MAX_SECRETS)).as_bytes()), n < MAX_SECRETS, "{n}");
+            assert!(known.beginnings.beginnings.len() <= 2 * MAX_SECRETS * written_forms(secret(n).as_bytes()).len());
+        }
+    }
+
     proptest! {
         #[test]
         fn beginnings_are_found_where_a_plain_search_finds_them(
@@ -403,7 +445,9 @@ mod tests {
             let expected = windows.enumerate().find(|(_, window)| {
                 patterns.iter().any(|pattern| pattern.starts_with(window))
             });
-            let found = Beginnings::new(&patterns).unwrap().find(text.as_bytes());
+            let mut beginnings = Beginnings::default();
+            patterns.iter().for_each(|pattern| beginnings.add(pattern));
+            let found = beginnings.find(text.as_bytes());
             prop_assert_eq!(found, expected.map(|(at, _)| at));
         }
     }

@@ -138,17 +138,21 @@ impl<'r> Pass<'r> {
         self.known.as_ref().is_some_and(|known| known.is_in(text))
     }
 
-    /// Moves the learned secrets to the memory. Returns whether there were any.
-    fn remember(&mut self, memory: Option<&SecretMemory>) -> bool {
-        let (Some(learned), Some(memory)) = (self.learned.take(), memory) else { return false };
-        memory.learn_all(&learned);
-        !learned.is_empty()
+    /// Moves the learned secrets to the memory.
+    fn remember(&mut self, memory: Option<&SecretMemory>) {
+        if let (Some(learned), Some(memory)) = (self.learned.take(), memory) {
+            memory.learn_all(&learned);
+        }
     }
 }
 
 /// How many decodings may be stacked: entities inside percent-encoded text, Base64 inside that. A bound,
 /// because each level is another scan of the text.
 const MAX_VIEWS: usize = 3;
+
+/// How often redacted text is redacted again, if that still changes it. It rarely does twice (the test
+/// `redacting_again_changes_nothing`).
+const MAX_REPETITIONS: usize = 4;
 
 impl Redactor {
     /// A redactor with the given rules, whose markers are hashed with `key`.
@@ -187,18 +191,23 @@ impl Redactor {
             return Ok(Cow::Borrowed(raw));
         }
         let edits = walk::edits(&mut pass, raw)?;
-        let clean = apply(raw, &edits);
-        if !pass.remember(memory) {
-            return Ok(clean);
+        pass.remember(memory);
+        let mut clean = apply(raw, &edits);
+        // A marker may change what is next to it: a word begins that did not before. And a message may repeat a secret before
+        // the member that names it.
+        for _ in 0..MAX_REPETITIONS {
+            let mut again = Pass::new(self, memory);
+            if matches!(clean, Cow::Borrowed(_)) || self.is_clean(&clean)? && !again.is_repeated_in(&clean) {
+                break;
+            }
+            let edits = walk::edits(&mut again, &clean)?;
+            if edits.is_empty() {
+                break;
+            }
+            again.remember(memory);
+            clean = Cow::Owned(apply(&clean, &edits).into_owned());
         }
-        // The same message may repeat a secret before the member that names it, so what was learned is
-        // searched for once more. The second walk runs only if there is a match.
-        let mut again = Pass::new(self, memory);
-        if !again.is_repeated_in(&clean) {
-            return Ok(clean);
-        }
-        let edits = walk::edits(&mut again, &clean)?;
-        Ok(Cow::Owned(apply(&clean, &edits).into_owned()))
+        Ok(clean)
     }
 
     /// What [`Redactor::json`] would redact, and by which rule. Fails if it is not JSON.
@@ -233,11 +242,18 @@ impl Redactor {
     }
 
     fn text_in<'a>(&self, text: &'a [u8], memory: Option<&SecretMemory>) -> Cow<'a, [u8]> {
-        let mut pass = Pass::new(self, memory);
-        let mut edits = Vec::new();
-        self.find_in_document(&mut pass, text, &mut edits);
-        pass.remember(memory);
-        apply(text, &edits)
+        let mut clean = Cow::Borrowed(text);
+        for _ in 0..=MAX_REPETITIONS {
+            let mut pass = Pass::new(self, memory);
+            let mut edits = Vec::new();
+            self.find_in_document(&mut pass, &clean, &mut edits);
+            if edits.is_empty() {
+                break;
+            }
+            pass.remember(memory);
+            clean = Cow::Owned(apply(&clean, &edits).into_owned());
+        }
+        clean
     }
 
     /// Redacts one line of a stream. `state` carries over what earlier lines left open: a private key, a
@@ -264,6 +280,8 @@ impl Redactor {
         let continued = state.continued(line).filter(|continued| self.is_on(continued.rule));
         let mut rest = 0;
         if let Some(part) = &continued {
+            // What precedes it, a logger's timestamp usually, is no part of the block.
+            self.find_in_document(&mut pass, &line[..part.start], &mut edits);
             let replacement = pass.replacement(part.rule, &line[part.start..part.end]);
             edits.push(Edit { start: part.start, end: part.end, replacement });
             rest = part.end;
@@ -276,7 +294,8 @@ impl Redactor {
             edit.end += rest;
         }
         // After the edits: whether the line leaves a quoted value open shows in where the last edit ends.
-        state.update(&line[rest..], self.open_quote(line, &edits));
+        let quote = self.open_quote(line, &edits);
+        state.update(&line[rest..], quote, || stream::opens_value(line, &self.keys));
         pass.remember(memory);
         apply(line, &edits)
     }
@@ -301,13 +320,6 @@ impl Redactor {
     }
 
     fn command_in(&self, command: &[String], memory: Option<&SecretMemory>) -> Vec<String> {
-        let learn = |rule: &str, secret: &[u8]| {
-            if let Some(memory) = memory {
-                let mut learned = Vec::new();
-                memory::parts(rule, secret, &mut learned);
-                memory.learn_all(&learned);
-            }
-        };
         // In a list of arguments, an option and its value are separate elements: the name has to be carried
         // to the next one.
         let mut secret_follows: Option<(&str, OptionKind)> = None;
@@ -324,7 +336,7 @@ impl Redactor {
             clean.push(match secret {
                 // Rules work on bytes; slicing a `str` inside a character would panic.
                 Some((at, rule)) if self.is_on(rule) && argument.is_char_boundary(at) => {
-                    learn(rule, &argument.as_bytes()[at..]);
+                    memory::learn_parts(memory, rule, &argument.as_bytes()[at..]);
                     format!(
                         "{}{}",
                         &argument[..at],
@@ -354,23 +366,38 @@ impl Redactor {
     /// assert!(clean.ends_with("]&state=x"));
     /// ```
     pub fn url<'a>(&self, url: &'a str) -> Cow<'a, str> {
-        let Some((path, query)) = url.split_once(['?', '#']) else { return self.plain_text(url) };
+        self.url_in(url, None)
+    }
+
+    /// Redacts a URL of a session, including values that were secret by name earlier in the session, and remembers the
+    /// secrets in its parameters.
+    pub fn url_with<'a>(&self, url: &'a str, memory: &SecretMemory) -> Cow<'a, str> {
+        self.url_in(url, Some(memory))
+    }
+
+    fn url_in<'a>(&self, url: &'a str, memory: Option<&SecretMemory>) -> Cow<'a, str> {
+        let Some((path, query)) = url.split_once(['?', '#']) else { return self.plain_text(url, memory) };
         let separator = &url[path.len()..=path.len()];
-        let parameters: Vec<String> = query.split('&').map(|parameter| self.parameter(parameter)).collect();
-        let clean = format!("{}{separator}{}", self.plain_text(path), parameters.join("&"));
+        // Before the path, which may repeat a secret that a parameter names.
+        let parameters: Vec<String> =
+            query.split('&').map(|parameter| self.parameter(parameter, memory)).collect();
+        let clean = format!("{}{separator}{}", self.plain_text(path, memory), parameters.join("&"));
         if clean == url { Cow::Borrowed(url) } else { Cow::Owned(clean) }
     }
 
-    fn parameter(&self, parameter: &str) -> String {
+    fn parameter(&self, parameter: &str, memory: Option<&SecretMemory>) -> String {
         if let Some((name, value)) = parameter.split_once('=')
             && !value.is_empty()
             && !marker::is_whole(value.as_bytes())
             && let Some(rule) = self.parameter_rule(name)
         {
+            memory::learn_parts(memory, rule, value.as_bytes());
+            // Elsewhere it appears decoded.
+            memory::learn_parts(memory, rule, &View::new(value.as_bytes()).text);
             return format!("{name}={}", self.marker.replacement(rule, value.as_bytes()));
         }
         // The rules for query parameters apply only after `?`, `&` or `#`; the split above removed it.
-        let clean = self.plain_text(&format!("?{parameter}")).into_owned();
+        let clean = self.plain_text(&format!("?{parameter}"), memory).into_owned();
         clean.strip_prefix('?').map(str::to_owned).unwrap_or(clean)
     }
 
@@ -379,8 +406,8 @@ impl Redactor {
         self.keys.classify(name.as_bytes()).or_else(|| by_oauth().then_some(rules::TOKEN))
     }
 
-    fn plain_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.text(text.as_bytes()) {
+    fn plain_text<'a>(&self, text: &'a str, memory: Option<&SecretMemory>) -> Cow<'a, str> {
+        match self.text_in(text.as_bytes(), memory) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
             Cow::Owned(clean) => Cow::Owned(String::from_utf8_lossy(&clean).into_owned()),
         }
@@ -390,7 +417,7 @@ impl Redactor {
     /// secret like any other argument.
     pub fn label(&self, label: &str) -> String {
         // Before the label is cleaned: that replaces the punctuation that tokens are recognized by.
-        crate::name::clean_label(&self.plain_text(label))
+        crate::name::clean_label(&self.plain_text(label, None))
     }
 
     fn argument(&self, argument: &str, memory: Option<&SecretMemory>) -> String {
@@ -440,6 +467,24 @@ impl Redactor {
         edits: &mut Vec<Edit>,
     ) {
         self.find_in_views(pass, text, literals, MAX_VIEWS, edits);
+    }
+
+    /// Finds what is secret even under a name that exempts its value: tokens of providers that can't be part of another
+    /// token by chance, and what the user and the session have named. Not JWTs and Base64, because cursors consist of them.
+    fn find_in_exempt(&self, pass: &mut Pass<'_>, text: &[u8], edits: &mut Vec<Edit>) {
+        let first = edits.len();
+        let mut hits = Hits::new(text, &self.keys, Some(&self.literals));
+        let mut memo = Memo::default();
+        while let Some(hit) = hits.next() {
+            let found = if hit.is_distinctive() { text::check(text, hit, &self.keys, &mut memo) } else { None };
+            if let Some(found) = found.filter(|found| self.is_on(found.rule)) {
+                memo.floor = self.push_edit(pass, text, found, first, edits);
+                hits.skip_to(memo.floor);
+            }
+        }
+        self.find_custom(pass, text, edits);
+        self.find_repeated(pass, text, edits);
+        drop_overlaps(edits, first);
     }
 
     fn find_in_views(

@@ -24,6 +24,7 @@ pub(super) const MAX_VALUE: usize = 8 * 1024;
 const MAX_LEAD: usize = 64;
 
 /// A name before a separator that makes the value after it a secret.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Name {
     start: usize,
     end: usize,
@@ -129,9 +130,17 @@ pub(super) fn name_end(text: &[u8], mark: usize) -> Option<usize> {
     (end > 0 && dotted(text[end - 1])).then_some(end)
 }
 
-/// The secret value after the separator at `mark`.
-pub(super) fn named(text: &[u8], mark: usize, keys: &KeyRules, memo: &mut Memo) -> Option<SecretMatch> {
-    let name = secret_name(text, mark, keys, memo.floor)?;
+/// The secret value after the separator at `mark`, which has this name before it.
+pub(super) fn named(
+    text: &[u8],
+    mark: usize,
+    name: Name,
+    keys: &KeyRules,
+    memo: &mut Memo,
+) -> Option<SecretMatch> {
+    // The scan did not know where the last match would end. Classified again only if that may be part of the name.
+    let is_apart = memo.floor == 0 || name.start >= memo.floor + MAX_NAME;
+    let name = if is_apart { name } else { secret_name(text, mark, keys, memo.floor)? };
     let value = value_start(text, mark)?;
     let Name { start, end, rule, .. } = name;
     // Checked before the value's end is searched for: a range that is not redacted must not be scanned twice.
@@ -514,11 +523,7 @@ fn block_value(text: &[u8], start: usize, name: &Name, place: &NamePosition) -> 
         return None;
     }
     let line_end = text[start..].iter().take(8).position(|&byte| byte == b'\n').map(|at| start + at)?;
-    let header = text[start..line_end].trim_ascii();
-    if !matches!(
-        header,
-        [b'|' | b'>'] | [b'|' | b'>', b'-' | b'+' | b'0'..=b'9'] | [b'|' | b'>', _, b'-' | b'+']
-    ) {
+    if !is_block_header(text[start..line_end].trim_ascii()) {
         return None;
     }
     let indent = indentation(text, name.start);
@@ -540,6 +545,24 @@ fn block_value(text: &[u8], start: usize, name: &Name, place: &NamePosition) -> 
     let end = first + text[first..end.max(first)].trim_ascii_end().len();
     // A PEM block has a rule of its own, which says more.
     (end > first && !text[first..].starts_with(b"-----BEGIN")).then_some((first, end))
+}
+
+/// Whether a value begins a block scalar of YAML (version 1.2, section 8.1.1).
+fn is_block_header(value: &[u8]) -> bool {
+    matches!(
+        value,
+        [b'|' | b'>'] | [b'|' | b'>', b'-' | b'+' | b'0'..=b'9'] | [b'|' | b'>', _, b'-' | b'+']
+    )
+}
+
+/// The rule of a name at the end of a line whose value is a block scalar in the lines below, and the name's indentation.
+pub(super) fn open_block(line: &[u8], keys: &KeyRules) -> Option<(&'static str, usize)> {
+    let colon = memchr::memrchr(b':', line)?;
+    if !is_block_header(line[colon + 1..].trim_ascii()) {
+        return None;
+    }
+    let name = secret_name(line, colon, keys, 0).filter(|name| name.strength == Strength::Strong)?;
+    begins_line(line, name.start).then(|| (name.rule, indentation(line, name.start)))
 }
 
 fn indentation(text: &[u8], at: usize) -> usize {

@@ -83,6 +83,11 @@ fn exactly_before(text: &[u8], at: usize, count: usize, allowed: impl Fn(u8) -> 
         && start.checked_sub(1).is_none_or(|before| !text[before].is_ascii_alphanumeric())
 }
 
+/// Whether at least N bytes of a class end at `at`. Backwards, because the byte next to the mark rules out most texts.
+fn ends_with(text: &[u8], at: usize, count: usize, allowed: impl Fn(u8) -> bool) -> bool {
+    at >= count && text[at - count..at].iter().rev().all(|&byte| allowed(byte))
+}
+
 /// The end of exactly N bytes of a class that start at `at`.
 fn exactly(text: &[u8], at: usize, count: usize, allowed: impl Fn(u8) -> bool) -> Option<usize> {
     let end = at.checked_add(count)?;
@@ -113,26 +118,20 @@ pub(super) fn hyphen(text: &[u8], mark: usize) -> Option<Hit> {
     let form = match text.get(mark + 1..mark + 4)? {
         [b'u', b's', b'0'..=b'9'] => Form::Mailchimp,
         b"NRM" => Form::NewRelicMobile,
-        _ if text.get(mark + 9) == Some(&b'-')
-            && text.get(mark.wrapping_sub(9)).is_some_and(|&byte| hex(byte)) =>
-        {
-            Form::Mailgun
+        _ if text.get(mark + 9) == Some(&b'-') && ends_with(text, mark, 32, hex) => Form::Mailgun,
+        _ if text[mark - 1].is_ascii_digit() && ends_with(text, mark, 15, |byte| byte.is_ascii_digit()) => {
+            Form::Twitter
         }
-        _ if text[mark - 1].is_ascii_digit() && exactly_digits(text, mark) => Form::Twitter,
-        // Of 64 characters, the first and the last are tested before all of them are.
+        // The last of the 64 characters is tested before all of them are: most numbers precede short words.
         _ if text[mark - 1].is_ascii_digit()
             && text.get(mark + 64).is_some_and(u8::is_ascii_alphanumeric)
-            && text.get(mark + 65).is_none_or(|byte| !byte.is_ascii_alphanumeric()) =>
+            && exactly(text, mark + 1, 64, |byte| byte.is_ascii_alphanumeric()).is_some() =>
         {
             Form::TrueNas
         }
         _ => return None,
     };
     Some(Check::Special(form).at(mark))
-}
-
-fn exactly_digits(text: &[u8], mark: usize) -> bool {
-    mark >= 15 && text[mark - 15..mark].iter().all(u8::is_ascii_digit)
 }
 
 /// Webhook URLs, from the byte after the dot before the domain. The secret follows the text.
@@ -165,10 +164,17 @@ pub(super) fn dot(text: &[u8], mark: usize) -> Option<Hit> {
             Form::Webhook(webhook(before, after)?)
         }
         _ if *before.last()? == b's' && is_vault_token(before, after) => Form::Vault,
-        _ if after.get(6) == Some(&b'.') && url_safe(*before.last()?) => Form::Discord,
+        _ if after.get(6) == Some(&b'.') && ends_with(text, mark, 23, url_safe) => Form::Discord,
         _ if *before.last()? == b'0' && after.get(36) == Some(&b'.') && after[8] == b'-' => Form::Bitwarden,
-        _ if mark >= 17 && &text[mark - 17..mark - 14] == b"pat" => Form::Airtable,
-        _ if mark >= 32 && hex(text[mark - 1]) && hex(text[mark - 32]) && after.len() >= 16 => Form::Zai,
+        _ if mark >= 17
+            && &text[mark - 17..mark - 14] == b"pat"
+            && ends_with(text, mark, 14, |byte| byte.is_ascii_alphanumeric()) =>
+        {
+            Form::Airtable
+        }
+        // All of the digits: a decimal number is a digit and a dot, too, and sent nearly every table of prices through
+        // the slow walk (`cargo xtask bench --only redaction`, the row "JSON in a string").
+        _ if after.len() >= 16 && ends_with(text, mark, 32, hex) => Form::Zai,
         _ => return None,
     };
     Some(Check::Special(form).at(mark))
@@ -208,7 +214,7 @@ pub(super) fn colon(text: &[u8], mark: usize) -> Option<Hit> {
     let (&before, &after) = (text[..mark].last()?, text.get(mark + 1)?);
     let form = match after {
         b'A' if text[mark + 1..].starts_with(b"APA91b") => Form::Firebase,
-        b'A' if before.is_ascii_digit() => Form::Telegram,
+        b'A' if ends_with(text, mark, 7, |byte| byte.is_ascii_digit()) => Form::Telegram,
         b'0'..=b'9' | b'*' if documents::is_port(&text[mark + 1..]) => Form::PgPass,
         b' ' if before == b'd'
             && text[..mark].ends_with(b"kind")
@@ -227,6 +233,7 @@ pub(super) fn colon(text: &[u8], mark: usize) -> Option<Hit> {
         _ if ends_with_uuid(text, mark) => Form::Fal,
         _ if mark >= 13
             && text[mark - 7] == b'.'
+            && ends_with(text, mark, 6, url_safe)
             && text.get(mark + 43).is_some_and(|&byte| url_safe(byte)) =>
         {
             Form::Ably
@@ -632,14 +639,16 @@ const LABELS: &[&str] = &[
     "im",
 ];
 
+/// Whether a byte may be part of the authority of a URL (RFC 3986, section 3.2), in text that may quote or wrap it.
+pub(super) fn is_authority(byte: u8) -> bool {
+    !(byte.is_ascii_whitespace() || matches!(byte, b'/' | b'?' | b'"' | b'\'' | b'<' | b'>' | b'\\' | b'`'))
+}
+
 /// The password in `user:password@host`, or a user name that is so long that it must be a token.
 pub(super) fn at_sign(text: &[u8], at: usize, memo: &mut Memo) -> Option<SecretMatch> {
     if at < memo.authority {
         return None;
     }
-    let is_authority = |b: u8| {
-        !(b.is_ascii_whitespace() || matches!(b, b'/' | b'?' | b'"' | b'\'' | b'<' | b'>' | b'\\' | b'`'))
-    };
     let before = &text[memo.authority..at];
     let start = at - before.iter().rev().take_while(|&&byte| is_authority(byte)).count();
     // Up to here everything has been read, so a text of many at signs is read once.

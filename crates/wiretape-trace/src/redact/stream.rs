@@ -1,10 +1,12 @@
 //! Secrets that span several lines of a stream: a private key that a server prints to stderr, a quoted value
-//! with line breaks.
+//! with line breaks, a value in the lines after its name.
 //!
 //! A recorder that works line by line keeps a [`LineState`] for each stream; without it, only the first line
 //! of a key would be recognised. A text that is available as a whole doesn't need this module.
 
-use super::named::quoted_value;
+use super::command_line::{self, OptionKind};
+use super::keys::KeyRules;
+use super::named::{self, quoted_value};
 use super::rules;
 use super::text::{is_pem_body, is_private, pem_label_end};
 use memchr::memmem;
@@ -18,18 +20,26 @@ pub struct LineState {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OpenBlock {
+pub(super) enum OpenBlock {
     /// A PEM block; ends with its `END` line.
     Pem,
     /// The private part of a PuTTY key, with the number of lines left.
     Putty(usize),
     /// A quoted value, with its quote character and rule; ends at the closing quote.
     Quote(u8, &'static str),
+    /// A block scalar of YAML (`password: |`), with its rule and the indentation of its name; ends at a line that is indented
+    /// no further.
+    Block(&'static str, usize),
+    /// An option whose argument is on the next line (`--password \\`).
+    Argument(OptionKind),
 }
 
 /// The most lines of a block: a key of 16,384 bits has about two hundred. Limits what is redacted by mistake
 /// if the end of a block is lost.
 const MAX_LINES: usize = 512;
+
+/// The most lines of a block scalar. Lists and texts are indented, too, so less is redacted by mistake than of a key.
+const MAX_BLOCK: usize = 64;
 
 /// The beginning of a line that belongs to a secret from an earlier line.
 pub(super) struct Continuation {
@@ -65,6 +75,22 @@ impl LineState {
                 }
                 Some(Continuation { rule, start: 0, end: end.unwrap_or(line.trim_ascii_end().len()) })
             }
+            OpenBlock::Block(rule, indent) => {
+                let start = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+                let end = line.trim_ascii_end().len();
+                if start < end && start <= indent {
+                    self.open = None;
+                    return None;
+                }
+                Some(Continuation { rule, start, end })
+            }
+            OpenBlock::Argument(kind) => {
+                self.open = None;
+                let start = line.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+                let (start, end) = command_line::argument(line, start)?;
+                let (skip, rule) = kind.secret_in(&line[start..end])?;
+                Some(Continuation { rule, start: start + skip, end })
+            }
         }
         .filter(|continued| continued.start < continued.end)
     }
@@ -90,15 +116,41 @@ impl LineState {
         Some(Continuation { rule: rules::PEM, start, end: start + body.len() })
     }
 
-    /// Records what a line leaves open. `quote` is the unclosed quoted value, if the caller found one.
-    pub(super) fn update(&mut self, line: &[u8], quote: Option<(u8, &'static str)>) {
+    /// Records what a line leaves open. `quote` is the unclosed quoted value, if the caller found one; `value` searches for a
+    /// name whose value follows, unless the line belongs to one itself.
+    pub(super) fn update(
+        &mut self,
+        line: &[u8],
+        quote: Option<(u8, &'static str)>,
+        value: impl FnOnce() -> Option<OpenBlock>,
+    ) {
         let opened = opens_pem(line)
             .or_else(|| opens_putty(line))
-            .or(quote.map(|(quote, rule)| OpenBlock::Quote(quote, rule)));
+            .or(quote.map(|(quote, rule)| OpenBlock::Quote(quote, rule)))
+            .or_else(|| if self.open.is_none() { value() } else { None });
         if opened.is_some() {
             self.open = opened;
-            self.lines = MAX_LINES;
+            self.lines = if matches!(opened, Some(OpenBlock::Block(..))) { MAX_BLOCK } else { MAX_LINES };
         }
+    }
+}
+
+/// What a line opens that ends with the name of a secret: a block scalar, or an option whose argument is on the next line.
+pub(super) fn opens_value(line: &[u8], keys: &KeyRules) -> Option<OpenBlock> {
+    let line = line.trim_ascii_end();
+    match line.last()? {
+        b'\\' => {
+            let command = line[..line.len() - 1].trim_ascii_end();
+            let start = command.iter().rposition(u8::is_ascii_whitespace).map_or(0, |at| at + 1);
+            let option = command[start..].strip_prefix(b"-")?;
+            let option = option.strip_prefix(b"-").unwrap_or(option);
+            let kind = if option.len() > 1 { command_line::option_kind(option, keys) } else { None };
+            kind.map(OpenBlock::Argument)
+        }
+        b'|' | b'>' | b'-' | b'+' | b'0'..=b'9' => {
+            named::open_block(line, keys).map(|(rule, indent)| OpenBlock::Block(rule, indent))
+        }
+        _ => None,
     }
 }
 

@@ -183,7 +183,8 @@ fn schemas_progress_tokens_cursors_and_counts_stay() {
         r#"{"inputSchema":{"type":"object","properties":{"token":{"type":"string","description":"your token"},"password":{"type":"string"},"credentials":{"type":"object","properties":{"key":{"type":"string"}}}},"required":["token","password"]}}"#,
         r#"{"$defs":{"secret":{"enum":["a","b"]}},"definitions":{"apiKey":{"$ref":"x"}}}"#,
         r#"{"_meta":{"progressToken":"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghij"}}"#,
-        r#"{"nextCursor":"sk-abcdefghijklmnop1234567890","cursor":"ghp_16C7e42F292c6912E7710c838347Ae178B4a"}"#,
+        r#"{"nextCursor":"eyJrIjoiMTIzNDU2Nzg5MCIsIm4iOiJhYmNkZWZnaGlqa2xtbm9wcXJzdHV2d3h5eiIsImlkIjoxfQ"}"#,
+        r#"{"cursor":"0123456789abcdef0123456789abcdef.0123456789abcdef","pageToken":"EAACEdEose0cBAAAAAAAAAAAAAAAAAA"}"#,
         r#"{"maxTokens":100,"usage":{"input_tokens":5,"tokenCount":7},"tokens":["a"]}"#,
         r#"{"id":12345678901234567890,"a":1.0,"a":1e999,"b":"\u00e9\/"}"#,
     ] {
@@ -556,20 +557,13 @@ proptest! {
         }
     }
 
-    // That redaction is idempotent is tested with the corpus. In an arbitrary mixture of pieces, a marker may
-    // change what is next to it (a word begins that did not before), and the second time a little more may be
-    // redacted; but then it ends.
     #[test]
-    fn redacting_again_comes_to_an_end(pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..30)) {
-        let redact_often = |input: &str, redact: &dyn Fn(&str) -> String| {
-            (0..4).fold(redact(input), |clean, _| redact(&clean))
-        };
-        let often = redact_often(&pieces.concat(), &|input| text(input));
-        prop_assert_eq!(&text(&often), &often);
-        let wrapped = format!("{{\"a\":{}}}", serde_json::to_string(&pieces.concat()).unwrap());
-        let often = redact_often(&wrapped, &|input| json(input));
-        prop_assert!(serde_json::from_str::<serde_json::Value>(&often).is_ok(), "{}", often);
-        prop_assert_eq!(&json(&often), &often);
+    fn redacting_again_changes_nothing(pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..30)) {
+        let once = text(&pieces.concat());
+        prop_assert_eq!(&text(&once), &once);
+        let once = json(&format!("{{\"a\":{}}}", serde_json::to_string(&pieces.concat()).unwrap()));
+        prop_assert!(serde_json::from_str::<serde_json::Value>(&once).is_ok(), "{}", once);
+        prop_assert_eq!(&json(&once), &once);
     }
 
     #[test]

@@ -53,8 +53,8 @@ pub(super) enum Check {
     Scheme(&'static str),
     AtSign,
     KeyPath,
-    /// A separator with a name before it and a value after it.
-    Named,
+    /// A separator with this name before it and a value after it.
+    Named(named::Name),
     /// A separator with the name of a pair after it: `name: DB_PASSWORD`.
     Pair,
     /// The start of a long option (`--password`).
@@ -77,6 +77,21 @@ pub(super) enum Check {
     Element,
     /// One of the formats that [`super::special`] checks.
     Special(special::Form),
+}
+
+impl Hit {
+    /// Whether this is the beginning of a provider's token that Base64 and random text don't contain by chance.
+    pub(super) fn is_distinctive(self) -> bool {
+        match self.check {
+            // These anchors have a mark in them.
+            Check::Tokens => true,
+            Check::Token(index) => {
+                let anchor = FORMATS.all[usize::from(index)].anchor;
+                anchor.len() >= 4 && !views::begins_base64_of_text(anchor)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Check {
@@ -144,17 +159,43 @@ pub(super) struct LiteralSearch {
 
 #[derive(Debug)]
 struct Searcher {
-    engine: Engine,
+    literals: Literals,
     checks: Vec<Check>,
     /// How many leading bytes of each literal are context and not part of the hit.
     lead: usize,
 }
 
+/// A few dozen literals at most, searched for all at once.
 #[derive(Debug)]
-enum Engine {
+pub(super) enum Literals {
     /// SIMD; only if the processor has it.
     Packed(Box<packed::Searcher>),
     Automaton(AhoCorasick),
+}
+
+impl Literals {
+    pub(super) fn new<L: AsRef<[u8]>>(literals: &[L]) -> Self {
+        let mut builder = packed::Config::new().match_kind(packed::MatchKind::LeftmostLongest).builder();
+        match builder.extend(literals).build() {
+            Some(searcher) => Literals::Packed(Box::new(searcher)),
+            // Teddy takes 64 literals at most (`literals_are_searched_with_simd`); other processors have no Teddy.
+            None => Literals::Automaton(
+                AhoCorasick::builder()
+                    .match_kind(MatchKind::LeftmostLongest)
+                    .build(literals)
+                    .expect("a few dozen short literals are far below the size limit of an automaton"),
+            ),
+        }
+    }
+
+    /// The first match at or after `from`.
+    #[inline]
+    pub(super) fn find(&self, text: &[u8], from: usize) -> Option<aho_corasick::Match> {
+        match self {
+            Literals::Packed(searcher) => searcher.find_in(text, Span { start: from, end: text.len() }),
+            Literals::Automaton(automaton) => automaton.find(aho_corasick::Input::new(text).range(from..)),
+        }
+    }
 }
 
 impl LiteralSearch {
@@ -189,27 +230,13 @@ impl LiteralSearch {
 impl Searcher {
     fn new(literals: Vec<(Vec<u8>, Check)>, lead: usize) -> Self {
         let (literals, checks): (Vec<Vec<u8>>, Vec<Check>) = literals.into_iter().unzip();
-        let mut builder = packed::Config::new().match_kind(packed::MatchKind::LeftmostLongest).builder();
-        let engine = match builder.extend(&literals).build() {
-            Some(searcher) => Engine::Packed(Box::new(searcher)),
-            // Teddy takes 64 literals at most (`the_letters_are_searched_with_simd`); other processors have no Teddy.
-            None => Engine::Automaton(
-                AhoCorasick::builder()
-                    .match_kind(MatchKind::LeftmostLongest)
-                    .build(&literals)
-                    .expect("a few dozen short literals are far below the size limit of an automaton"),
-            ),
-        };
-        Searcher { engine, checks, lead }
+        Searcher { literals: Literals::new(&literals), checks, lead }
     }
 
     /// The first candidate at or after `from`.
     fn find(&self, text: &[u8], mut from: usize) -> Option<Hit> {
         loop {
-            let found = match &self.engine {
-                Engine::Packed(searcher) => searcher.find_in(text, Span { start: from, end: text.len() }),
-                Engine::Automaton(automaton) => automaton.find(aho_corasick::Input::new(text).range(from..)),
-            }?;
+            let found = self.literals.find(text, from)?;
             let check = self.checks[found.pattern().as_usize()];
             let hit = Hit { at: found.start() + self.lead, len: found.len() - self.lead, check };
             if may_be_secret(text, hit) {
@@ -233,20 +260,20 @@ fn after_rejected(text: &[u8], hit: Hit) -> usize {
 
 /// The literals in a text, in order. The next hit of each searcher is cached, so that neither reads anything
 /// twice.
-struct LiteralHits<'t> {
+pub(super) struct LiteralHits<'t> {
     text: &'t [u8],
     literals: &'t LiteralSearch,
     next: [Option<Hit>; 2],
 }
 
 impl<'t> LiteralHits<'t> {
-    fn new(text: &'t [u8], literals: &'t LiteralSearch) -> Self {
+    pub(super) fn new(text: &'t [u8], literals: &'t LiteralSearch) -> Self {
         let next = std::array::from_fn(|at| literals.searchers[at].find(text, 0));
         LiteralHits { text, literals, next }
     }
 
     /// The next hit of either searcher, without advancing.
-    fn first(&self) -> Option<Hit> {
+    pub(super) fn first(&self) -> Option<Hit> {
         self.next.iter().flatten().min_by_key(|hit| hit.at).copied()
     }
 
@@ -289,8 +316,10 @@ impl<'t> LiteralsAhead<'t> {
 #[inline]
 fn separator(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Hit> {
     if let Some(end) = named::name_end(text, mark) {
-        if named::may_be_secret(text, mark, end, keys) && named::secret_name(text, mark, keys, 0).is_some() {
-            return Some(Check::Named.at(mark));
+        if named::may_be_secret(text, mark, end, keys)
+            && let Some(name) = named::secret_name(text, mark, keys, 0)
+        {
+            return Some(Check::Named(name).at(mark));
         }
         if let Some(found) = named::pair_name(text, mark, end, keys) {
             return Some(found);
@@ -364,8 +393,9 @@ fn may_be_secret(text: &[u8], hit: Hit) -> bool {
 fn may_state_value(text: &[u8]) -> bool {
     let start = named::stated_verb(text).map_or(0, <[u8]>::len);
     let value = &text[start..text.len().min(start + named::MAX_VALUE)];
-    let end = memchr::memchr(b' ', value).unwrap_or(value.len());
-    has_digit(&value[..end])
+    let value = &value[..memchr::memchr(b' ', value).unwrap_or(value.len())];
+    let is_redacted = || value.starts_with(marker::Marker::PREFIX_COLON) && marker::is_redacted_already(value);
+    has_digit(value) && !is_redacted()
 }
 
 /// An iterator over the marks in a text: the bytes that occur in or next to secrets.
@@ -381,19 +411,25 @@ struct Marks<'t> {
     bracket: usize,
     /// Offset after the last at sign: how far back the next one has to search for its URL.
     after_at_sign: usize,
+    /// Set by the first escape of [`super::views`]. One is enough to have the whole text decoded, so the others are skipped.
+    has_escape: bool,
 }
 
 /// The marks. Rare enough in prose and Base64 to skip most of the text, and in or next to nearly every
 /// secret.
-const IS_MARK: [bool; 256] = {
+static IS_MARK: [bool; 256] = table_of(b"_-.=:@~!$>%&");
+
+/// The marks that don't begin an escape.
+static IS_OTHER_MARK: [bool; 256] = table_of(b"_-.=:@~!$>");
+
+const fn table_of(mut marks: &[u8]) -> [bool; 256] {
     let mut table = [false; 256];
-    let mut marks: &[u8] = b"_-.=:@~!$>%&";
     while let [mark, rest @ ..] = marks {
         table[*mark as usize] = true;
         marks = rest;
     }
     table
-};
+}
 
 impl<'t> Marks<'t> {
     /// How many bytes are tested one by one before a SIMD search starts: where marks are dense, as in JSON, a
@@ -401,12 +437,18 @@ impl<'t> Marks<'t> {
     const NEAR: usize = 24;
 
     fn new(text: &'t [u8]) -> Self {
-        Marks { text, at: 0, joint: 0, separator: 0, rare: 0, bracket: 0, after_at_sign: 0 }
+        Marks { text, at: 0, joint: 0, separator: 0, rare: 0, bracket: 0, after_at_sign: 0, has_escape: false }
     }
 
     /// Continues at `at`; never moves backwards.
     fn skip_to(&mut self, at: usize) {
         self.at = self.at.max(at);
+    }
+
+    /// Searches for another escape, if the one that was found is not to be checked.
+    fn search_escape(&mut self) {
+        self.has_escape = false;
+        self.bracket = 0;
     }
 
     fn far(&mut self) -> Option<usize> {
@@ -424,7 +466,11 @@ impl<'t> Marks<'t> {
             self.rare = found(memchr::memchr3(b'~', b'!', b'$', &text[from..]));
         }
         if self.bracket < from {
-            self.bracket = found(memchr::memchr3(b'>', b'%', b'&', &text[from..]));
+            self.bracket = found(if self.has_escape {
+                memchr::memchr(b'>', &text[from..])
+            } else {
+                memchr::memchr3(b'>', b'%', b'&', &text[from..])
+            });
         }
         let mark = self.joint.min(self.separator).min(self.rare).min(self.bracket);
         self.at = text.len().min(mark + 1);
@@ -436,10 +482,11 @@ impl Marks<'_> {
     #[inline]
     fn next(&mut self) -> Option<usize> {
         let near = self.text.len().min(self.at + Self::NEAR);
+        let marks = if self.has_escape { &IS_OTHER_MARK } else { &IS_MARK };
         while self.at < near {
             let mark = self.at;
             self.at += 1;
-            if IS_MARK[usize::from(self.text[mark])] {
+            if marks[usize::from(self.text[mark])] {
                 return Some(mark);
             }
         }
@@ -454,11 +501,15 @@ impl Marks<'_> {
                 b'=' => separator(self.text, mark, keys),
                 b'@' => self.at_sign(mark),
                 b'_' => underscore(self.text, mark),
-                b'-' => hyphen(self.text, mark),
+                b'-' => hyphen(self.text, mark, keys),
                 b'.' => dot(self.text, mark),
                 b'>' => named::may_be_element(self.text, mark, keys).then_some(Check::Element.at(mark)),
                 b'~' | b'!' | b'$' => special::rare(self.text, mark),
-                _ => views::is_encoded_at(self.text, mark).then_some(Check::Encoded.at(mark)),
+                _ if self.has_escape => None,
+                _ => {
+                    self.has_escape = views::is_encoded_at(self.text, mark);
+                    self.has_escape.then_some(Check::Encoded.at(mark))
+                }
             };
             if found.is_some() {
                 return found;
@@ -467,11 +518,18 @@ impl Marks<'_> {
         None
     }
 
-    /// An at sign belongs to a URL or an address only if a slash or a colon precedes it. If that is before
-    /// the previous at sign, the previous one was the candidate.
+    /// An at sign belongs to a URL or an address only if a slash or a colon precedes it in its word. If that is
+    /// before the previous at sign, the previous one was the candidate.
     fn at_sign(&mut self, mark: usize) -> Option<Hit> {
         let since = std::mem::replace(&mut self.after_at_sign, mark + 1);
-        memchr::memrchr2(b'/', b':', &self.text[since..mark]).map(|_| Check::AtSign.at(mark))
+        let lead = &self.text[since..mark];
+        let ends = |at: usize| match lead[at] {
+            // `\u20ac` is a letter, and may be part of a password; the other escapes are blanks, quotes and slashes.
+            b'\\' => self.text[since + at + 1] != b'u',
+            byte => !special::is_authority(byte),
+        };
+        let last = (0..lead.len()).rev().find(|&at| lead[at] == b':' || ends(at))?;
+        matches!(lead[last], b'/' | b':').then(|| Check::AtSign.at(mark))
     }
 }
 
@@ -502,7 +560,12 @@ impl<'t> Hits<'t> {
     /// Skips the candidates before `at`.
     pub(super) fn skip_to(&mut self, at: usize) {
         self.marks.skip_to(at);
-        if self.marked.is_some_and(|hit| hit.at + hit.len <= at) {
+        if let Some(hit) = self.marked
+            && hit.at + hit.len <= at
+        {
+            if matches!(hit.check, Check::Encoded) {
+                self.marks.search_escape();
+            }
             self.advance_marks();
         }
         if let Some(literals) = &mut self.literals {
@@ -539,32 +602,38 @@ impl Iterator for Hits<'_> {
     }
 }
 
+/// The beginning of the escapes of ASCII characters.
+static LETTER_ESCAPE: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"\\u00"));
+
 /// Whether a raw JSON string may contain a secret, apart from literals. Works on the escaped text, because
 /// names and marks look the same at any depth of escaping.
 pub(super) fn is_suspicious(string: Text<'_>, keys: &KeyRules) -> bool {
-    has_candidate(string.raw, keys)
+    candidate(string.raw, keys).is_some()
         || short_token(string.raw, 0).is_some()
         // `\u003d` hides an equals sign from the scan for marks.
-        || string.escaped && memmem::find(string.raw, b"\\u00").is_some()
-        || string.escaped && documents::may_have_columns(string.raw, keys)
-        || string.escaped && documents::may_have_structure(string.raw)
+        || string.escaped && LETTER_ESCAPE.find(string.raw).is_some()
+        || string.escaped && documents::may_be_document(string.raw, keys)
 }
 
-/// Whether there is a mark in the text that may belong to a secret. Names of pairs (`name: DB_PASSWORD`) count only if there
-/// may also be a value.
-fn has_candidate(text: &[u8], keys: &KeyRules) -> bool {
+/// The first mark in the text that may belong to a secret. Names of pairs (`name: DB_PASSWORD`) count only if there may also
+/// be a value, and names whose value is a marker do not count.
+pub(super) fn candidate(text: &[u8], keys: &KeyRules) -> Option<Hit> {
     let mut marks = Marks::new(text);
     let mut has_values = None;
     while let Some(hit) = marks.next_candidate(keys) {
-        let is_pair = matches!(hit.check, Check::Pair);
-        if !is_pair
-            || *has_values.get_or_insert_with(|| may_have_pair_values(text))
-            || short_value(text, hit.at).is_some()
-        {
-            return true;
+        let may_be_secret = match hit.check {
+            Check::Pair => {
+                *has_values.get_or_insert_with(|| may_have_pair_values(text))
+                    || short_value(text, hit.at).is_some()
+            }
+            Check::Named(_) => !marker::is_quoted(&text[hit.at + 1..]),
+            _ => true,
+        };
+        if may_be_secret {
+            return Some(hit);
         }
     }
-    false
+    None
 }
 
 /// Parts of the names that the values of pairs have in text ([`named`]), also if it is JSON in a string ([`super::walk`]), and
@@ -587,7 +656,7 @@ fn underscore(text: &[u8], mark: usize) -> Option<Hit> {
     })
 }
 
-fn hyphen(text: &[u8], mark: usize) -> Option<Hit> {
+fn hyphen(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Hit> {
     const BEGIN: &[u8] = b"---- BEGIN ";
     if text.get(mark + 1) == Some(&b'-') {
         // Both the five dashes of PEM and the four of SSH2 keys, with a space.
@@ -595,7 +664,7 @@ fn hyphen(text: &[u8], mark: usize) -> Option<Hit> {
         if dashes.starts_with(b"-----BEGIN ") || dashes.starts_with(BEGIN) {
             return Some(Hit { at: mark, len: BEGIN.len(), check: Check::Pem });
         }
-        if begins_argument(text, mark) {
+        if begins_argument(text, mark) && command_line::takes_secret(text, mark, keys) {
             return Some(Check::Option.at(mark));
         }
     } else if begins_argument(text, mark) {
@@ -643,11 +712,10 @@ fn tokens(text: &[u8], mark: usize) -> Option<Hit> {
     FORMATS.at_mark(text, mark).iter().find_map(|&(index, place)| {
         let start = mark.checked_sub(usize::from(place))?;
         let anchor = FORMATS.all[usize::from(index)].anchor;
-        text[start..].starts_with(anchor).then_some(Hit {
-            at: start,
-            len: anchor.len(),
-            check: Check::Tokens,
-        })
+        let hit = Hit { at: start, len: anchor.len(), check: Check::Token(index) };
+        // Anchors like `ser.` also end sentences.
+        let may_be_token = text[start..].starts_with(anchor) && may_be_secret(text, hit);
+        may_be_token.then_some(Hit { check: Check::Tokens, ..hit })
     })
 }
 
@@ -744,7 +812,7 @@ pub(super) fn check(text: &[u8], hit: Hit, keys: &KeyRules, memo: &mut Memo) -> 
         Check::Scheme(rule) => scheme(text, hit, rule),
         Check::AtSign => special::at_sign(text, hit.at, memo),
         Check::KeyPath => key_path(text, hit, memo),
-        Check::Named => named::named(text, hit.at, keys, memo),
+        Check::Named(name) => named::named(text, hit.at, name, keys, memo),
         Check::Pair => named::pair(text, hit.at, keys),
         Check::Option => command_line::option(text, hit.at, keys),
         Check::Flag => command_line::flag(text, hit.at, memo),
@@ -775,7 +843,7 @@ pub(super) fn check(text: &[u8], hit: Hit, keys: &KeyRules, memo: &mut Memo) -> 
     found.filter(|found| {
         let secret = &text[found.start..found.end.max(found.start)];
         let is_redacted = match hit.check {
-            Check::Named => marker::is_redacted_already(secret),
+            Check::Named(_) => marker::is_redacted_already(secret),
             _ => marker::is_in(secret),
         };
         !secret.is_empty() && found.end >= memo.floor && !is_redacted

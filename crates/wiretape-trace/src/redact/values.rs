@@ -1,10 +1,9 @@
 //! Whether a value under a secret's name is a secret, or only refers to one.
 //!
 //! Configuration and code name secrets far more often than they contain them: `${TOKEN}`,
-//! `process.env.TOKEN`, `{{ vault_password }}`, `credentials: "include"`. Those stay readable: a trace in
-//! hard to debug with. The lists here grow by examples; `corpus/lookalikes.rs` counts harmless values that
-//! are redacted.
-//! `corpus/lookalikes.rs` measures what they let through.
+//! `process.env.TOKEN`, `{{ vault_password }}`, `credentials: "include"`. Those stay readable: a trace without
+//! them is hard to debug with. The lists here grow by examples; `corpus/lookalikes.rs` counts harmless values
+//! that are redacted.
 
 use super::format::is_words;
 use super::marker;
@@ -184,11 +183,39 @@ const SOURCES: &[&str] = &[
     "flags",
 ];
 
+/// How addresses of secrets in vaults and files begin.
+const ADDRESSES: &[&str] = &[
+    "op://",
+    "vault:",
+    "arn:aws:",
+    "ref+",
+    "env:",
+    "ENV[",
+    "secretsmanager:",
+    "ssm:",
+    "secret://",
+    "!Ref",
+    "!Sub",
+    "!vault",
+    "@Microsoft.KeyVault",
+    "keyvault://",
+    "file:/",
+    "gcpsm://",
+    "awssm://",
+    "bws://",
+    "doppler://",
+];
+
+/// Whether a text begins with one of these. The first byte is compared before the rest, because this runs for each value.
+fn begins_with_any(text: &[u8], beginnings: &[&str]) -> bool {
+    let Some(first) = text.first() else { return false };
+    beginnings.iter().any(|known| known.as_bytes().first() == Some(first) && text.starts_with(known.as_bytes()))
+}
+
 /// Whether a value only refers to a secret: a variable, a template, an address in a vault, a function call.
 pub(super) fn is_reference(value: &[u8]) -> bool {
     // `Bearer ${TOKEN}` is a reference, too.
     let value = without_scheme(value.trim_ascii());
-    let starts = |prefix: &str| value.starts_with(prefix.as_bytes());
     match value {
         [b'$', b'{' | b'(' | b'[', ..] | [b'{', b'{' | b'%', ..] | [b'#', b'{', ..] | [b'<', b'%', ..] => {
             return true;
@@ -198,30 +225,7 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
         [b'@', b'@', ..] => return true,
         _ => {}
     }
-    if [
-        "op://",
-        "vault:",
-        "arn:aws:",
-        "ref+",
-        "env:",
-        "ENV[",
-        "secretsmanager:",
-        "ssm:",
-        "secret://",
-        "!Ref",
-        "!Sub",
-        "!vault",
-        "@Microsoft.KeyVault",
-        "keyvault://",
-        "file:/",
-        "gcpsm://",
-        "awssm://",
-        "bws://",
-        "doppler://",
-    ]
-    .into_iter()
-    .any(starts)
-    {
+    if begins_with_any(value, ADDRESSES) {
         return true;
     }
     let first =

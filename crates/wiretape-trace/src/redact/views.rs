@@ -47,11 +47,9 @@ pub(super) fn is_encoded_at(text: &[u8], at: usize) -> bool {
 fn decoded_at(text: &[u8], at: usize) -> Option<(Option<u8>, usize)> {
     match text[at] {
         b'%' => {
-            let digits = text.get(at + 1..at + 3)?;
-            let value = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-            let is_text = value.is_ascii_graphic() || matches!(value, b' ' | b'\n' | b'\r' | b'\t');
-            // `from_str_radix` accepts a sign: `%+1` is not an escape.
-            (is_text && digits[0] != b'+').then_some((Some(value), 3))
+            let digit = |at: usize| char::from(*text.get(at)?).to_digit(16);
+            let value = u8::try_from(digit(at + 1)? << 4 | digit(at + 2)?).ok()?;
+            is_text(value).then_some((Some(value), 3))
         }
         b'&' => {
             let found = ENTITIES.iter().find(|(entity, _)| text[at..].starts_with(entity.as_bytes()))?;
@@ -88,12 +86,21 @@ impl View {
                 at += 1;
                 continue;
             };
-            view.steps.push((view.text.len(), at));
+            view.step(at);
             view.text.extend(byte);
             at += length;
-            view.steps.push((view.text.len(), at));
+            view.step(at);
         }
         view
+    }
+
+    /// Records that the end of the view corresponds to `at` in the original. Where escapes follow each other, the end of one
+    /// is the beginning of the next.
+    fn step(&mut self, at: usize) {
+        let step = (self.text.len(), at);
+        if self.steps.last() != Some(&step) {
+            self.steps.push(step);
+        }
     }
 
     /// Maps edits of the view back to the original text.
@@ -152,6 +159,11 @@ static SEXTETS: [u8; 256] = {
 #[inline]
 pub(super) fn may_be_base64(text: &[u8]) -> bool {
     text.len() >= MIN_BASE64 && text.as_chunks::<4>().0.iter().take(3).all(is_text_in_base64)
+}
+
+/// Whether the first four characters of a text are the Base64 of text.
+pub(super) fn begins_base64_of_text(text: &[u8]) -> bool {
+    text.first_chunk().is_some_and(is_text_in_base64)
 }
 
 /// Whether four Base64 characters decode to three bytes of text.
@@ -222,6 +234,9 @@ mod tests {
         assert_eq!(back(6, 7), b"d");
         assert_eq!(back(3, 4), b"%3D");
         assert_eq!(back(0, 9), &text[..]);
+        let view = View::new(b"%3D%3D&quot;%41x");
+        assert_eq!((&view.text[..], view.steps.len()), (&b"==\"Ax"[..], 5));
+        assert_eq!((view.original_start(2), view.original_end(4)), (6, 15));
     }
 
     #[test]

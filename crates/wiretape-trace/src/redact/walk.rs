@@ -223,13 +223,28 @@ fn is_clean_by<'j>(
     let mut lexer = Lexer::new(json);
     let mut place = ValuePlace::default();
     let mut names_a_pair = false;
+    // The last token was a secret's name.
+    let mut is_secret = false;
     while let Some(lexeme) = lexer.next_inline()? {
         let is_clean = match lexeme.token {
             Token::Key => {
                 let name = lexeme.text(json);
                 place.key = name.raw;
+                is_secret = redactor.keys.secret(name.raw).is_some();
                 // An escaped name may spell anything; the walk unescapes it.
-                !name.escaped && redactor.keys.secret(name.raw).is_none() && name.raw != b"kty"
+                !name.escaped && name.raw != b"kty"
+            }
+            _ if is_secret => {
+                is_secret = false;
+                match lexeme.token {
+                    Token::True | Token::False | Token::Null => true,
+                    // A message that was redacted before is cleared, too.
+                    Token::String => {
+                        let value = lexeme.text(json).raw;
+                        value.is_empty() || marker::is_whole(value)
+                    }
+                    _ => false,
+                }
             }
             Token::String => {
                 let text = lexeme.text(json);
@@ -305,10 +320,18 @@ impl ValuePlace<'_> {
     }
 }
 
-/// Whether a string may name a secret in a neighbouring member, or the kind of an object that holds secrets.
+/// Whether a string may name a secret in a neighbouring member or element, or the kind of an object that holds secrets.
 #[inline]
 fn names_a_secret(redactor: &Redactor, text: Text<'_>) -> bool {
-    text.raw.len() <= 64 && (redactor.keys.secret(text.raw).is_some() || text.raw == b"Secret")
+    let is_option = || text.raw.first() == Some(&b'-') && option_kind(redactor, text).is_some();
+    text.raw.len() <= 64 && (redactor.keys.secret(text.raw).is_some() || text.raw == b"Secret" || is_option())
+}
+
+/// The kind of an option in a list of arguments, if it takes a secret: `--password`, `-user`.
+fn option_kind(redactor: &Redactor, text: Text<'_>) -> Option<OptionKind> {
+    let option = text.raw.strip_prefix(b"-")?;
+    let option = option.strip_prefix(b"-").unwrap_or(option);
+    if option.len() > 1 { command_line::option_kind(option, &redactor.keys) } else { None }
 }
 
 /// Finds the secrets in one JSON value. The edits are in ascending order.
@@ -562,7 +585,11 @@ impl<'w, 'r> Walk<'w, 'r> {
             self.array.follows = self.what_follows(text, name);
             self.next_element(name);
         }
-        if is_exempt || start == end {
+        if is_exempt {
+            self.look_inside_exempt(text, start, edits);
+            return;
+        }
+        if start == end {
             return;
         }
         if let Some((rule, strength)) = secret {
@@ -592,13 +619,8 @@ impl<'w, 'r> Walk<'w, 'r> {
     /// What an element of an array implies for the next one, if it is an option or a name that a value
     /// follows.
     fn what_follows(&self, text: Text<'_>, name: Option<(&'static str, Strength)>) -> Option<OptionKind> {
-        if let Some(option) = text.raw.strip_prefix(b"-") {
-            let option = option.strip_prefix(b"-").unwrap_or(option);
-            return if option.len() > 1 {
-                command_line::option_kind(option, &self.pass.redactor.keys)
-            } else {
-                None
-            };
+        if text.raw.first() == Some(&b'-') {
+            return option_kind(self.pass.redactor, text);
         }
         let (rule, strength) = name?;
         let index = self.array.index?;
@@ -690,6 +712,18 @@ impl<'w, 'r> Walk<'w, 'r> {
         for edit in &mut edits[first..] {
             edit.start += start;
             edit.end += start;
+        }
+    }
+
+    /// Scans a string that its name exempts from the rules by name: a cursor, a progress token.
+    fn look_inside_exempt(&mut self, text: Text<'_>, start: usize, edits: &mut Vec<Edit>) {
+        let first = edits.len();
+        let redactor = self.pass.redactor;
+        redactor.find_in_exempt(self.pass, &text.unescaped(), edits);
+        let mut places = Places { raw: text.raw, raw_at: 0, text_at: 0 };
+        for edit in &mut edits[first..] {
+            edit.start = start + places.raw_offset(edit.start);
+            edit.end = start + places.raw_offset(edit.end);
         }
     }
 
@@ -792,11 +826,52 @@ mod tests {
     }
 
     #[test]
+    fn ordinary_texts_are_cleared() {
+        let quoted = |text: &str| serde_json::to_string(text).unwrap();
+        let result = |text: &str| format!(r#"{{"content":[{{"type":"text","text":{}}}]}}"#, quoted(text));
+        let readme = include_str!("../../../../README.md");
+        assert!(clears(&result(readme)), "{:?}", first_candidate(readme));
+        let row = |n: usize| {
+            format!(r#"{{"id":{n},"name":"item {n}","tags":["a","b"],"price":{}.5,"rate":0.{n:016},"ok":true}}"#, n % 97)
+        };
+        let rows = format!("[{}]", (0..2000).map(row).collect::<Vec<_>>().join(","));
+        assert!(clears(&rows));
+        assert!(clears(r#"{"password":"[REDACTED:password:0a1b2c3d]","user":"ada"}"#));
+        assert!(clears(&result(&rows)), "{:?}", first_candidate(&rows));
+        for text in [
+            r#"{"password": "[REDACTED:password:0a1b2c3d]", "port": 1}"#,
+            "Mail to ann@example.com: see https://example.com/a/b?c=d, from 10:30 on",
+            "cargo build --release --all-features -- --nocapture --color always",
+            "versions 1.2.3, 10.20.30 and 0123456789abcdef0123456789abcde.0123456789abcdef",
+            "2024-05-01T12:00:00.123456Z 550e8400-e29b-41d4-a716-446655440000",
+        ] {
+            assert!(clears(&result(text)), "{:?}", first_candidate(text));
+        }
+    }
+
+    /// What the quick scan takes for a candidate, for the message of a failed test.
+    fn first_candidate(text: &str) -> Option<String> {
+        let redactor = Redactor::new(&Rules::default(), &RedactionKey::new([7; 32])).unwrap();
+        let raw = serde_json::to_string(text).unwrap().into_bytes();
+        let raw = &raw[1..raw.len() - 1];
+        let hit = text::candidate(raw, &redactor.keys)
+            .or_else(|| text::LiteralHits::new(raw, &redactor.literals).first())?;
+        let around = &raw[hit.at.saturating_sub(40)..raw.len().min(hit.at + 40)];
+        Some(format!("{hit:?} in {}", String::from_utf8_lossy(around)))
+    }
+
+    #[test]
     fn names_that_say_something_about_their_neighbours_are_not_cleared() {
         for json in [
             r#"{"value":"x","name":"DB_PASSWORD"}"#,
             r#"{"val":"x","k":1,"key":"DB_PASSWORD"}"#,
             r#"{"args":["--password","x"]}"#,
+            r#"{"password":"[REDACTED:password:0a1b2c3d]","token":"x"}"#,
+            r#"{"password":["[REDACTED:password:0a1b2c3d]","x"]}"#,
+            r#"{"args":["-user","ada:x123"]}"#,
+            r#"{"text":"password=\"[REDACTED:password:0a1b2c3d]hunter2\""}"#,
+            r#"{"text":"run it with --user ada:x123"}"#,
+            r#"{"text":"open \"postgres:\/\/ada:\u20acx@db\""}"#,
             r#"{"columns":["name","password"],"rows":[["ada","x"]]}"#,
             r#"[["name","password"],["ada","x"]]"#,
             r#"{"rawHeaders":["Authorization","x"]}"#,

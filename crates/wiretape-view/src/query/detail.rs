@@ -1,6 +1,6 @@
 //! The details of one call.
 
-use super::calls::{call_row, nth_in_line, payload_where, request_in};
+use super::calls::{call_row, nth_in_line, request_in};
 use super::lines::message_row;
 use super::{curl, text_of};
 use crate::api::types::{
@@ -14,7 +14,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use wiretape_trace::format::{HeaderValues, HttpContext, Record, parse_line};
-use wiretape_trace::message::{Envelope, Id, MessageKind};
+use wiretape_trace::message::{Envelope, Id, MessageKind, payloads};
 
 /// The limit of a payload in one response, in bytes.
 const SHOWN: usize = 1024 * 1024;
@@ -109,18 +109,38 @@ pub(crate) fn request(trace: &OpenTrace, number: u64) -> io::Result<Option<Locat
 /// The response of a call; `None` if HTTP failed and there is no response.
 pub(crate) fn response(trace: &OpenTrace, row: &CallRow, line: u64) -> io::Result<Option<LocatedPayload>> {
     let Some((bytes, _)) = trace.line(line, u64::MAX)? else { return Ok(None) };
-    Ok(LocatedPayload::new(line, bytes, |bytes| response_in(bytes, row.id.as_deref())))
+    let index = response_index(trace, row.call, &bytes)?;
+    Ok(LocatedPayload::new(line, bytes, |bytes| response_in(bytes, index.unwrap_or(0))))
 }
 
-/// The response with this id on a line. Imported calls may be paired by other means than equal ids.
-fn response_in<'a>(line: &'a [u8], id: Option<&str>) -> Option<&'a [u8]> {
+/// The position among the payloads of a line of the one that answers a call; `None` if the line is not a batch.
+pub(crate) fn response_index(trace: &OpenTrace, call: u64, line: &[u8]) -> io::Result<Option<usize>> {
+    let Record::Message(message) = parse_line(line) else { return Ok(None) };
+    if message.raw.trim_ascii_start().first() != Some(&b'[') {
+        return Ok(None);
+    }
+    let request = request(trace, call)?;
+    let id = request.as_ref().and_then(|request| Envelope::scan(request.bytes()).id);
+    let payloads = payloads(message.raw);
+    let envelopes: Vec<Envelope<'_>> = payloads.iter().map(|raw| Envelope::scan(raw)).collect();
+    Ok(response_among(&envelopes, id.as_ref()))
+}
+
+/// The response with this id. Imported calls may be paired by the text of ids, or by other means than ids.
+fn response_among(envelopes: &[Envelope<'_>], id: Option<&Id<'_>>) -> Option<usize> {
+    let position = |is_meant: &dyn Fn(Option<&Id<'_>>) -> bool| {
+        let is_response = |envelope: &&Envelope<'_>| envelope.kind == MessageKind::Response;
+        envelopes.iter().position(|envelope| is_response(&envelope) && is_meant(envelope.id.as_ref()))
+    };
+    position(&|other| id.zip(other).is_some_and(|(id, other)| id.is_same(other)))
+        .or_else(|| position(&|other| other.map(Id::text) == id.map(Id::text)))
+        .or_else(|| position(&|_| true))
+}
+
+fn response_in(line: &[u8], index: usize) -> Option<&[u8]> {
     let Record::Message(message) = parse_line(line) else { return None };
-    let is_response = |envelope: &Envelope<'_>| envelope.kind == MessageKind::Response;
-    let is_meant =
-        |envelope: &Envelope<'_>| is_response(envelope) && envelope.id.as_ref().map(Id::text) == id;
-    let found =
-        payload_where(message.raw, 0, is_meant).or_else(|| payload_where(message.raw, 0, is_response));
-    found.map(|(raw, _)| raw)
+    let raw = payloads(message.raw).into_iter().nth(index)?;
+    (Envelope::scan(raw).kind == MessageKind::Response).then_some(raw)
 }
 
 /// The messages during a call.
@@ -297,4 +317,22 @@ fn fields(headers: &std::collections::BTreeMap<String, HeaderValues>) -> Vec<Hea
 pub(crate) fn curl_of(trace: &OpenTrace, line: u64, body: &[u8]) -> io::Result<Option<String>> {
     let request = context_of(trace, line)?.and_then(|context| context.request);
     Ok(request.map(|request| curl::command(&request, body)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_response_in_a_batch_is_found_by_the_value_of_its_id() {
+        let batch = [r#"{"id":"1","result":{}}"#, r#"{"id":2.0,"result":{}}"#, r#"{"id":1,"result":{}}"#];
+        let envelopes: Vec<_> = batch.iter().map(|raw| Envelope::scan(raw.as_bytes())).collect();
+        let find = |id: Id<'static>| response_among(&envelopes, Some(&id));
+        assert_eq!(find(Id::Number("1".into())), Some(2));
+        assert_eq!(find(Id::String("1".into())), Some(0));
+        assert_eq!(find(Id::Number("2".into())), Some(1));
+        // Imported calls.
+        assert_eq!(find(Id::String("2.0".into())), Some(1));
+        assert_eq!(find(Id::Number("9".into())), Some(0));
+    }
 }

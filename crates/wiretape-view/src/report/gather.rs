@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 use wiretape_analyze::filter::Filter;
 use wiretape_trace::format::{Record, parse_line};
-use wiretape_trace::message::{Envelope, Id, MessageKind, payloads};
+use wiretape_trace::message::{Envelope, MessageKind, payloads};
 
 pub(super) fn gather(set: &Set, redacted: u64, now_ms: i64) -> io::Result<Report> {
     let everything = TypedFilter { text: String::new(), filter: Filter::default() };
@@ -68,15 +68,12 @@ fn detail_of(trace: &OpenTrace, companions: &Companions, row: &CallRow) -> io::R
     };
     let nth = nth_in_line(&trace.index(), row.call);
     let is_request = |envelope: &Envelope<'_>| envelope.kind == MessageKind::Request;
-    let is_response = |envelope: &Envelope<'_>| {
-        envelope.kind == MessageKind::Response && envelope.id.as_ref().map(Id::text) == row.id.as_deref()
-    };
     Ok(ReportDetail {
         trace: row.trace,
         call: row.call,
         request_index: place_in_batch(trace, row.line, nth, is_request)?,
         response_index: match row.response_line {
-            Some(line) => place_in_batch(trace, line, 0, is_response)?,
+            Some(line) => response_index(trace, row.call, line)?,
             None => None,
         },
         meanwhile,
@@ -84,6 +81,12 @@ fn detail_of(trace: &OpenTrace, companions: &Companions, row: &CallRow) -> io::R
         http,
         curl,
     })
+}
+
+fn response_index(trace: &OpenTrace, call: u64, line: u64) -> io::Result<Option<u32>> {
+    let Some((bytes, _)) = trace.line(line, u64::MAX)? else { return Ok(None) };
+    let index = detail::response_index(trace, call, &bytes)?;
+    Ok(index.and_then(|index| u32::try_from(index).ok()))
 }
 
 /// The position in a batch of the n-th matching message; `None` if the line is not a batch.

@@ -3,16 +3,16 @@
 use super::export_html as html;
 use crate::config::Config;
 use crate::error::CommandError;
+use crate::redaction::TraceRedaction;
 use crate::selector::TraceSelector;
 use crate::trace_file::{self, FileReader};
 use crate::{output, redaction};
 use clap::{Args, Subcommand};
-use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use wiretape_analyze::export::{self, ExportFormat, ExportOptions, Exporter, Survey};
 use wiretape_library::Draft;
-use wiretape_trace::format::{Exchange, Line, Message, Record};
+use wiretape_trace::format::{Line, parse_line};
 use wiretape_trace::redact::Redactor;
 
 /// Convert a trace to another format
@@ -192,30 +192,27 @@ pub(crate) struct Job<'j> {
 /// Exports a trace to a file, or to standard output.
 pub(crate) fn export_file(job: &Job<'_>) -> Result<Survey, CommandError> {
     let mut survey = Survey::new();
+    let mut redaction = job.redactor.map(TraceRedaction::new);
     for file in job.files {
-        each_line(file, |line| {
+        each_line(file, redaction.as_mut(), |line| {
             survey.observe(line);
             Ok(())
         })?;
     }
     // Two passes: formats with a header need to know what the whole trace holds before its first line.
     survey.redacted |= job.redactor.is_some();
-    if let (Some(redactor), Some(meta)) = (job.redactor, &mut survey.meta) {
-        // A word of the command may be a URL with a secret in its query or before its host.
-        for word in &mut meta.command {
-            *word = redactor.url(word).into_owned();
-        }
-    }
+    // The second pass knows all secrets that the first one found by name, also where they occur before that.
+    let redaction = redaction.map(TraceRedaction::restarted);
     let mut exporter = job.format.begin(job.options, &survey);
     match job.out {
         None => {
             let mut out = BufWriter::new(output::machine_stdout());
-            write_all(job, exporter.as_mut(), &mut out)?;
+            write_all(job, redaction, exporter.as_mut(), &mut out)?;
         }
         Some(target) => {
             let failed = |error| CommandError::because(format!("can't write {}", target.display()), error);
             let mut out = BufWriter::new(Draft::beside(target).map_err(failed)?);
-            write_all(job, exporter.as_mut(), &mut out)?;
+            write_all(job, redaction, exporter.as_mut(), &mut out)?;
             // Not by dropping the buffer, which would ignore an error of its last write.
             let draft = out.into_inner().map_err(|error| failed(error.into_error()))?;
             draft.publish().map_err(failed)?;
@@ -224,13 +221,15 @@ pub(crate) fn export_file(job: &Job<'_>) -> Result<Survey, CommandError> {
     Ok(survey)
 }
 
-fn write_all(job: &Job<'_>, exporter: &mut dyn Exporter, out: &mut dyn Write) -> Result<(), CommandError> {
+fn write_all(
+    job: &Job<'_>,
+    mut redaction: Option<TraceRedaction<'_>>,
+    exporter: &mut dyn Exporter,
+    out: &mut dyn Write,
+) -> Result<(), CommandError> {
     exporter.begin(out)?;
     for file in job.files {
-        let reader = each_line(file, |line| match job.redactor {
-            None => exporter.line(line, out),
-            Some(redactor) => redacted(redactor, line, |line| exporter.line(line, out)),
-        })?;
+        let reader = each_line(file, redaction.as_mut(), |line| exporter.line(line, out))?;
         trace_file::report_damage(file, &reader);
     }
     let last = job.files.last().expect("an export has at least one file");
@@ -239,35 +238,23 @@ fn write_all(job: &Job<'_>, exporter: &mut dyn Exporter, out: &mut dyn Write) ->
     Ok(())
 }
 
+/// Passes on the lines of a file, redacted if asked to.
 fn each_line(
     path: &Path,
+    mut redaction: Option<&mut TraceRedaction<'_>>,
     mut each: impl FnMut(&Line<'_>) -> io::Result<()>,
 ) -> Result<FileReader, CommandError> {
     let mut reader = trace_file::open(path)?;
     while let Some(line) = trace_file::next_line(&mut reader, path)? {
-        each(&line)?;
+        match &mut redaction {
+            None => each(&line)?,
+            Some(redaction) => {
+                // The line as a whole, not its known parts: an exporter may use any of its members.
+                let bytes: &[u8] = &redaction.line(line.bytes);
+                let Line { number, offset, .. } = line;
+                each(&Line { number, offset, bytes, record: parse_line(bytes) })?;
+            }
+        }
     }
     Ok(reader)
-}
-
-/// Redacts a line before it is exported.
-fn redacted<T>(redactor: &Redactor, line: &Line<'_>, export: impl FnOnce(&Line<'_>) -> T) -> T {
-    let clean = |json: &[u8]| -> Vec<u8> {
-        // The line was parsed as JSON before. If it can't be parsed now, nothing of it may be written.
-        redactor.json(json).map_or_else(|_| b"{}".to_vec(), Cow::into_owned)
-    };
-    let export_record = |record: Record<'_>| {
-        export(&Line { number: line.number, offset: line.offset, bytes: line.bytes, record })
-    };
-    match &line.record {
-        Record::Message(message) => {
-            let (raw, http) = (clean(message.raw), message.http.map(clean));
-            export_record(Record::Message(Message { raw: &raw, http: http.as_deref(), ..message.clone() }))
-        }
-        Record::Http(exchange) => {
-            let http = clean(exchange.http);
-            export_record(Record::Http(Exchange { http: &http, ..exchange.clone() }))
-        }
-        other => export_record(other.clone()),
-    }
 }

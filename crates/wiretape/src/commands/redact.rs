@@ -1,5 +1,6 @@
 //! `wiretape redact`: applies the current redaction rules to traces that were recorded before, or shows what they would change.
 
+use super::export::is_same_file;
 use crate::config::{Config, ListedRule};
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
@@ -10,7 +11,8 @@ use crate::text::printable;
 use crate::{trace_file, units};
 use clap::Args;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use wiretape_library::recording::Recording;
@@ -95,7 +97,13 @@ pub(crate) fn run(args: &RedactArgs) -> Result<ExitCode, CommandError> {
     }
     let paths = args.traces.iter().map(TraceSelector::resolve).collect::<Result<Vec<_>, _>>()?;
     let mut reports = Vec::new();
-    for recording in recordings(paths) {
+    let recordings = recordings(paths);
+    if let Some(dir) = &args.action.out {
+        let inputs: Vec<&Path> =
+            recordings.iter().flat_map(|recording| &recording.parts).map(|part| &*part.path).collect();
+        refuse_conflicts(&inputs, dir)?;
+    }
+    for recording in recordings {
         let mut copy = RedactedCopy::new(&redactor);
         for part in &recording.parts {
             reports.push(redact_trace(&part.path, &mut copy, &args.action)?);
@@ -158,13 +166,15 @@ struct RedactedPlace {
 
 /// The parts of a recording belong together: each names the digest of the one before it, and may repeat its secrets.
 fn recordings(paths: Vec<PathBuf>) -> Vec<Recording> {
+    let mut seen = BTreeSet::new();
     let with_head = |path: PathBuf| {
         // Not of a pipe, of which the lines that were read to look at them would be lost. A file that is not a trace is
         // redacted as text.
         let head = if path.is_file() { trace_file::head(&path).unwrap_or_default() } else { Head::default() };
         (path, head)
     };
-    Recording::of_traces(paths.into_iter().map(with_head).collect())
+    // The same file may have been named twice.
+    Recording::of_traces(paths.into_iter().filter(|path| seen.insert(path.clone())).map(with_head).collect())
 }
 
 /// The redacted copy of a recording.
@@ -228,22 +238,54 @@ fn redact_trace(
     Ok(report)
 }
 
+/// Rejects copies that would replace a trace or each other, before any is written.
+fn refuse_conflicts(inputs: &[&Path], dir: &Path) -> Result<(), CommandError> {
+    let mut targets: BTreeMap<PathBuf, &Path> = BTreeMap::new();
+    for input in inputs {
+        let target = dir.join(copy_name(input));
+        if let Some(trace) = inputs.iter().find(|input| is_same_file(input, &target)) {
+            return Err(CommandError::usage(format!("the copy would replace {}", trace.display()))
+                .hint("choose another directory with -o, or use --in-place"));
+        }
+        if liveness(&target) == Liveness::Running {
+            return Err(CommandError::failure(format!("{} is still being recorded", target.display()))
+                .hint("choose another directory with -o"));
+        }
+        if let Some(other) = targets.insert(target.clone(), input) {
+            return Err(CommandError::usage(format!(
+                "{} and {} would both be written to {}",
+                other.display(),
+                input.display(),
+                target.display()
+            ))
+            .hint("redact them one at a time, with a directory for each"));
+        }
+    }
+    Ok(())
+}
+
+/// The file name of a copy. The copy is not compressed, so its name must not say so.
+fn copy_name(path: &Path) -> &OsStr {
+    let name = path.file_name().unwrap_or_default();
+    let stem = if is_compressed(path) { Path::new(name).file_stem() } else { None };
+    stem.unwrap_or(name)
+}
+
+fn is_compressed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "gz" || extension == "zst")
+}
+
 /// Where the redacted trace goes; `None` if it is only looked at.
 fn target(path: &Path, action: &ActionArgs) -> Result<Option<PathBuf>, CommandError> {
-    let name = path.file_name().unwrap_or_default();
-    let is_compressed =
-        Path::new(name).extension().is_some_and(|extension| extension == "gz" || extension == "zst");
-    // The copy is not compressed, so its name must not say so.
-    let stem = if is_compressed { Path::new(name).file_stem().unwrap_or(name) } else { name };
     if let Some(dir) = &action.out {
         std::fs::create_dir_all(dir)
             .map_err(|error| CommandError::because(format!("can't create {}", dir.display()), error))?;
-        return Ok(Some(dir.join(stem)));
+        return Ok(Some(dir.join(copy_name(path))));
     }
     if !action.in_place {
         return Ok(None);
     }
-    if is_compressed {
+    if is_compressed(path) {
         return Err(CommandError::usage(format!("{} is compressed and can't be replaced", path.display()))
             .hint("use -o DIR to write an uncompressed copy"));
     }

@@ -12,6 +12,41 @@ fn a_trace_in_every_format() {
     }
 }
 
+/// A message may have both a result and an error, or one of them as null (JSON-RPC 1.0). As everywhere, an error that is not
+/// null decides.
+#[test]
+fn assay_has_the_error_of_a_response_with_both() {
+    let env = TestEnvironment::new();
+    let mut trace = String::from(
+        "{\"v\":1,\"type\":\"meta\",\"startedAt\":\"2026-05-12T23:00:00.000Z\",\"label\":\"x\",\"command\":[\"x\"]}\n",
+    );
+    let error = r#"{"code":5,"message":"no"}"#;
+    let answers = [
+        format!(r#""result":{{"a":1}},"error":{error}"#),
+        format!(r#""result":null,"error":{error}"#),
+        r#""error":null,"result":{"a":1}"#.to_owned(),
+    ];
+    for (id, answer) in (1..).zip(answers) {
+        let call =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t{id}"}}}}"#);
+        trace += &format!("{{\"dir\":\"in\",\"us\":1,\"raw\":{call}}}\n");
+        trace +=
+            &format!("{{\"dir\":\"out\",\"us\":2,\"raw\":{{\"jsonrpc\":\"2.0\",\"id\":{id},{answer}}}}}\n");
+    }
+    env.file("both.jsonl", trace);
+    let output = env.command(&["export", "traces/both.jsonl", "--to", "assay-v2"]).output().unwrap();
+    let lines: Vec<Value> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|line: &Value| line["type"] == "tool_call")
+        .collect();
+    let failed = serde_json::json!({ "error": { "code": 5, "message": "no" } });
+    let told: Vec<_> = lines.iter().map(|line| (&line["result"], line["error"].as_str())).collect();
+    let result = serde_json::json!({ "a": 1 });
+    assert_eq!(told, [(&failed, Some("mcp_error")), (&failed, Some("mcp_error")), (&result, None)]);
+}
+
 #[test]
 fn documents_are_json() {
     let env = TestEnvironment::new();
@@ -69,6 +104,35 @@ fn secrets_are_taken_out_on_the_way() {
                 && told.contains("recorded, redacted, incomplete: the recording was cut off"),
             "{told}"
         );
+    }
+}
+
+/// In every kind of line, also before a line has named the secret.
+#[test]
+fn an_export_is_redacted_as_a_whole() {
+    let env = TestEnvironment::new();
+    let t = r#""t":"2026-05-12T23:00:00.123Z""#;
+    let key = ["-----BEGIN", " PRIVATE KEY-----"].concat();
+    let secret = "s3cretpassw0rd";
+    env.file(
+        "a.jsonl",
+        [
+            r#"{"v":1,"type":"meta","startedAt":"2026-05-12T23:00:00.000Z","label":"a","command":["srv","--password","0therpassw0rd"],"id":"aaaa0001"}"#.to_owned(),
+            format!(r#"{{{t},"type":"text","dir":"out","text":"early {secret} and 0therpassw0rd"}}"#),
+            format!(r#"{{{t},"type":"stderr","text":"{key}"}}"#),
+            format!(r#"{{{t},"type":"stderr","text":"QUJDREVGQUJDREVGQUJDREVG"}}"#),
+            format!(r#"{{{t},"type":"of-the-future","note":"it is {secret}"}}"#),
+            format!(r#"{{{t},"dir":"in","raw":{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{secret}","arguments":{{"password":"{secret}"}}}}}}}}"#),
+            format!(r#"{{{t},"dir":"out","raw":{{"jsonrpc":"2.0","id":1,"error":{{"code":1,"message":"wrong: {secret}"}}}}}}"#),
+        ]
+        .map(|line| line + "\n")
+        .concat(),
+    );
+    for format in FORMATS {
+        let told = env.run(&["export", "traces/a.jsonl", "--to", format, "--redact"]);
+        for secret in [secret, "0therpassw0rd", "QUJDREVG"] {
+            assert!(!told.contains(secret), "{format}: {told}");
+        }
     }
 }
 

@@ -100,6 +100,29 @@ fn a_redacted_copy_of_a_recording_is_intact() {
 }
 
 #[test]
+fn a_copy_replaces_neither_its_source_nor_another_copy() {
+    let env = TestEnvironment::new();
+    let path = env.file("a.jsonl", unredacted());
+    fs::create_dir(env.data_dir().join("other")).unwrap();
+    fs::write(env.data_dir().join("other/a.jsonl"), unredacted()).unwrap();
+    let told = env.run(&["redact", "traces/a.jsonl", "-o", "traces"]);
+    assert!(told.contains("the copy would replace traces/a.jsonl") && told.contains("exit 2"), "{told}");
+    // Not the trace itself, but another input.
+    let told = env.run(&["redact", "traces/a.jsonl", "other/a.jsonl", "-o", "other/../other"]);
+    assert!(told.contains("the copy would replace other/a.jsonl") && told.contains("exit 2"), "{told}");
+    let told = env.run(&["redact", "traces/a.jsonl", "other/a.jsonl", "-o", "clean"]);
+    let both = "traces/a.jsonl and other/a.jsonl would both be written to clean/a.jsonl";
+    assert!(told.contains(both) && told.contains("exit 2"), "{told}");
+    assert!(!env.data_dir().join("clean").exists(), "nothing is written");
+    assert_eq!(fs::read_to_string(path).unwrap(), unredacted());
+
+    let told = env.run(&["redact", "traces/a.jsonl", "traces/a.jsonl", "-o", "clean"]);
+    assert!(told.contains("exit 0"), "a trace may be named twice: {told}");
+    let told = env.run(&["redact", "traces/a.jsonl", "-o", "clean"]);
+    assert!(told.contains("exit 0"), "a copy may be made again: {told}");
+}
+
+#[test]
 fn rules_are_listed_and_tried() {
     let env = TestEnvironment::new();
     let listed = env.run(&["redact", "--rules"]);

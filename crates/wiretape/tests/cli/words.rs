@@ -1,8 +1,8 @@
 //! The language of the help, the messages and the documentation: phrases that must not come back, and the form of the help.
 //!
 //! `words/list.toml` lists the phrases, where to look for them, and the exceptions. What counts as text for people is an
-//! approximation that needs no parser: string literals outside tests in Rust, everything in Markdown, and everything but
-//! comments in TypeScript.
+//! approximation that needs no parser: string literals outside tests in Rust, everything in Markdown and in other files that
+//! users read, everything but comments in TypeScript, and the descriptions of crates.
 
 use crate::environment::TestEnvironment;
 use serde::Deserialize;
@@ -39,6 +39,8 @@ enum ScopeKind {
     Rust,
     Markdown,
     Page,
+    Text,
+    Manifest,
 }
 
 #[derive(Deserialize)]
@@ -167,7 +169,13 @@ fn passages(scope: &Scope) -> Vec<Passage> {
                     found.extend(string_literals(&content).iter().map(|text| Passage::new(&name, text)));
                 }
                 ScopeKind::Page => found.push(Passage::new(&name, &without_comments(&content))),
-                ScopeKind::Markdown | ScopeKind::Help => found.push(Passage::new(&name, &content)),
+                ScopeKind::Manifest => {
+                    let descriptions = content.lines().filter(|line| line.starts_with("description = "));
+                    found.extend(descriptions.map(|line| Passage::new(&name, line)));
+                }
+                ScopeKind::Markdown | ScopeKind::Text | ScopeKind::Help => {
+                    found.push(Passage::new(&name, &content));
+                }
             }
         }
     }
@@ -180,6 +188,8 @@ fn files(path: &Path, kind: ScopeKind) -> Vec<PathBuf> {
     let extensions: &[&str] = match kind {
         ScopeKind::Rust => &["rs"],
         ScopeKind::Page => &["ts", "tsx"],
+        ScopeKind::Text => &["json", "py", "rs", "ts", "yml"],
+        ScopeKind::Manifest => &["toml"],
         ScopeKind::Markdown | ScopeKind::Help => &["md"],
     };
     if path.is_file() {
@@ -190,11 +200,15 @@ fn files(path: &Path, kind: ScopeKind) -> Vec<PathBuf> {
     entries.sort();
     for entry in entries {
         let name = entry.file_name().unwrap().to_string_lossy().into_owned();
-        let is_test =
-            name == "tests.rs" || name == "testing.rs" || name == "tests" || name.contains(".test.");
-        if entry.is_dir() && !is_test {
+        // The examples are tests, and users read them.
+        let is_test = kind != ScopeKind::Text
+            && (name == "tests.rs" || name == "testing.rs" || name == "tests" || name.contains(".test."));
+        if is_test || name == "node_modules" || name == "target" {
+            continue;
+        }
+        if entry.is_dir() {
             found.extend(files(&entry, kind));
-        } else if !is_test && extensions.iter().any(|extension| name.ends_with(&format!(".{extension}"))) {
+        } else if extensions.iter().any(|extension| name.ends_with(&format!(".{extension}"))) {
             found.push(entry);
         }
     }

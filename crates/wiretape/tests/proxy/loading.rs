@@ -65,6 +65,13 @@ fn trouble(proxy: &Proxy, upstream: &Upstream) {
     say(&call(6, "tool-error"), ok("", failed).as_bytes());
     let error = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"bad"}}"#;
     say(&call(7, "protocol-error"), ok("", error).as_bytes());
+    let refusal = |id| {
+        let body = format!(r#"{{"jsonrpc":"2.0",{id}"error":{{"code":-32600,"message":"no session"}}}}"#);
+        let length = body.len();
+        format!("HTTP/1.1 400 No\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
+    };
+    say(&call(18, "refused"), refusal(r#""id":"server-error","#).as_bytes());
+    say(&format!("[{},{}]", call(19, "refused"), call(20, "refused")), refusal("").as_bytes());
     say(&call(8, "500"), status("500 Oh", "oh").as_bytes());
     say(&call(9, "401"), status("401 No", "who?").as_bytes());
     let cut = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"jsonrpc\"";
@@ -243,7 +250,7 @@ fn check(options: &[&str]) {
         assert!(!live.is_empty(), "{command:?}");
         assert_eq!(loaded, live, "{command:?}");
     }
-    assert_eq!(told(&stopped, &logs, "loaded.db").len(), 63);
+    assert_eq!(told(&stopped, &logs, "loaded.db").len(), 66);
 }
 
 #[test]

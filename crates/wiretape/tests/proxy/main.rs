@@ -8,6 +8,7 @@ mod bodies;
 mod bombs;
 mod crowds;
 mod csp;
+mod dashboard;
 mod disconnects;
 mod draining;
 mod events;

@@ -94,6 +94,11 @@ impl Proxy {
         self.address
     }
 
+    /// The address of the admin port.
+    pub(crate) fn admin(&self) -> SocketAddr {
+        self.admin.expect("started with --admin")
+    }
+
     /// A client.
     pub(crate) fn connect(&self) -> Peer {
         Peer::connect(self.address)
@@ -106,13 +111,13 @@ impl Proxy {
 
     /// What the admin's port answers, as text.
     pub(crate) fn ask_text(&self, path: &str) -> String {
-        let mut peer = Peer::connect(self.admin.expect("started with --admin"));
+        let mut peer = Peer::connect(self.admin());
         peer.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
         String::from_utf8(peer.receive().1).unwrap()
     }
 
     pub(crate) fn ask_with(&self, path: &str, headers: &str) -> (u16, Value) {
-        let mut peer = Peer::connect(self.admin.expect("started with --admin"));
+        let mut peer = Peer::connect(self.admin());
         peer.send(format!("GET {path} HTTP/1.1\r\n{headers}\r\n"));
         let (head, body) = peer.receive();
         (head.status(), serde_json::from_slice(&body).unwrap())

@@ -181,6 +181,54 @@ fn secrets_never_reach_the_disk() {
 }
 
 #[test]
+fn secrets_of_heads_are_redacted_wherever_they_are_repeated() {
+    let encode = |text: &str| base64::Engine::encode(&base64::engine::general_purpose::STANDARD, text);
+    let named = ["quiet-river-stone", "Xk29fLq81mZp", "amber!Falcon7x", "bob:amber!Falcon7x"];
+    let later = "plainly-visible-0";
+    let headers = format!(
+        "Authorization: Basic {}\r\nX-Api-Key: {}\r\nX-Note: {later}\r\nMcp-Session-Id: s\r\n",
+        encode(named[3]),
+        named[0]
+    );
+    let request = |path: &str, text: &str| {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "m", "params": {"text": text}}).to_string();
+        post(&headers, &body).replacen("/mcp", path, 1)
+    };
+    let repeated: String =
+        named.iter().map(|secret| format!("it was {secret}, {}. ", encode(&format!("<{secret}>")))).collect();
+
+    let upstream = Upstream::listen();
+    let proxy = Proxy::before(&upstream, &["--events", "events.ndjson"]);
+    let mut client = proxy.connect();
+    client.send(request(&format!("/mcp?token={}", named[1]), "first"));
+    let (mut server, ..) = upstream.answer(ok("", RESULT));
+    client.receive();
+    let mut exchange = |request: &str, response: &str| {
+        client.send(request);
+        server.receive();
+        server.send(response);
+        client.receive();
+    };
+    exchange(&request("/mcp", &repeated), &ok(&format!("X-Echo: {}\r\n", named[0]), RESULT));
+    exchange(&request(&format!("/mcp/{}/{}", named[0], named[1]), "path"), &ok("", RESULT));
+    // A head that is cached, with a value that only this body names.
+    exchange(&request("/mcp", "third"), &ok("", &format!(r#"{{"password":"{later}"}}"#)));
+    let before = traces_in(&proxy.home().join("data/traces"))[0].text.clone();
+    exchange(&request("/mcp", "last"), &ok("", RESULT));
+    let stopped = proxy.stop();
+    let trace = stopped.trace();
+    let events = fs::read_to_string(stopped.home().join("events.ndjson")).unwrap();
+    for text in [&trace.text, &events, &stopped.stderr] {
+        for secret in named {
+            assert!(!text.contains(secret) && !text.contains(&encode(secret)[..14]), "{secret}: {text}");
+        }
+    }
+    assert!(trace.text.contains("[REDACTED:repeated:"), "{}", trace.text);
+    assert!(before.contains(later), "nothing had named it yet: {before}");
+    assert!(!trace.text[before.len()..].contains(later), "{}", trace.text);
+}
+
+#[test]
 fn secrets_reach_the_disk_if_the_user_wants_it() {
     let stopped = recorded(
         &["--no-redact"],

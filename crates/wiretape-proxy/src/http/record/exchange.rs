@@ -35,7 +35,7 @@ use wiretape_trace::format::{
 };
 use wiretape_trace::json;
 use wiretape_trace::message::{Direction, Envelope, Id, MessageKind};
-use wiretape_trace::redact::Redactor;
+use wiretape_trace::redact::{Redactor, SecretMemory};
 
 /// The limit in bytes up to which a body that is not a message is recorded.
 pub(crate) const MAX_NOTE: usize = 16 * 1024;
@@ -174,9 +174,9 @@ impl Exchange {
                 target: full_target(connection, target, path),
                 version: parts.version,
             };
-            let head = connection.heads().head(recorder.redactor.as_ref(), start, &parts.headers);
+            let head = connection.heads().head(recorder.redaction(), start, &parts.headers);
             state.facts = Some(Box::new(ExchangeFacts {
-                path: redact_target(recorder.redactor.as_ref(), path).into_owned(),
+                path: redact_target(recorder.redaction(), path).into_owned(),
                 session: headers::session(&parts.headers).map(|session| recorder.clean_name(session)),
                 protocol_version: headers::protocol_version(&parts.headers)
                     .map(|version| recorder.clean_name(version)),
@@ -240,8 +240,8 @@ impl Exchange {
         state.status = Some(parts.status.as_u16());
         if self.trace.is_some() || state.facts.is_some() {
             let start = StartLine::Response { status: parts.status, version: parts.version };
-            let redactor = self.recorder().redactor.as_ref();
-            let head = self.connection.heads().head(redactor, start, &parts.headers);
+            let redaction = self.recorder().redaction();
+            let head = self.connection.heads().head(redaction, start, &parts.headers);
             if let Some(facts) = &mut state.facts {
                 facts.response_head = Some(Arc::clone(&head));
                 facts.is_html = headers::is_html(&parts.headers);
@@ -369,7 +369,7 @@ impl Exchange {
             }
             if let Some(facts) = &mut self.state().facts {
                 // Redacted the same way as in the requests to this endpoint, so that they are assigned to the same session.
-                let endpoint = redact_target(self.recorder().redactor.as_ref(), endpoint);
+                let endpoint = redact_target(self.recorder().redaction(), endpoint);
                 facts.session = facts.session.take().or_else(|| session_in(&endpoint));
             }
         }
@@ -465,9 +465,9 @@ impl Exchange {
         state.responded = true;
         state.status = Some(status);
         if self.trace.is_some() {
-            let redactor = self.recorder().redactor.as_ref();
-            let head = Head::response(status, "1.1", header_pairs(redactor, response.headers().iter()));
-            state.response.head = Some(Arc::new(redacted(redactor, head)));
+            let redaction = self.recorder().redaction();
+            let head = Head::response(status, "1.1", header_pairs(redaction, response.headers().iter()));
+            state.response.head = Some(Arc::new(redacted(redaction, head)));
         }
     }
 
@@ -809,16 +809,23 @@ pub(crate) fn version(version: Version) -> &'static str {
     }
 }
 
+/// The rules, and the secrets that the session has named so far.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Redaction<'r> {
+    pub(crate) redactor: &'r Redactor,
+    pub(crate) memory: &'r SecretMemory,
+}
+
 /// The headers, with redacted URLs: secrets in a query are found by its parameter names, which redaction of a head as JSON
 /// doesn't see.
 pub(crate) fn header_pairs<'a>(
-    redactor: Option<&Redactor>,
+    redaction: Option<Redaction<'_>>,
     headers: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>,
 ) -> impl Iterator<Item = (&'a str, Cow<'a, [u8]>)> {
     headers.map(move |(name, value)| {
         let is_url = name == header::LOCATION || name == header::REFERER;
         let value = match value.to_str().ok().filter(|_| is_url) {
-            Some(url) => Cow::Owned(redact_target(redactor, url).into_owned().into_bytes()),
+            Some(url) => Cow::Owned(redact_target(redaction, url).into_owned().into_bytes()),
             None => Cow::Borrowed(value.as_bytes()),
         };
         (name.as_str(), value)
@@ -826,9 +833,9 @@ pub(crate) fn header_pairs<'a>(
 }
 
 /// Redacts a rendered head.
-pub(crate) fn redacted(redactor: Option<&Redactor>, head: Head) -> Head {
-    let Some(redactor) = redactor else { return head };
-    match redactor.json(head.json()) {
+pub(crate) fn redacted(redaction: Option<Redaction<'_>>, head: Head) -> Head {
+    let Some(Redaction { redactor, memory }) = redaction else { return head };
+    match redactor.json_with(head.json(), memory) {
         Ok(Cow::Borrowed(_)) => head,
         Ok(Cow::Owned(clean)) => Head::from_json(clean),
         // Can't happen, since `Head` renders JSON. If it does, an unredacted head must not be written.
@@ -837,13 +844,13 @@ pub(crate) fn redacted(redactor: Option<&Redactor>, head: Head) -> Head {
 }
 
 /// Redacts a URL or a request target.
-pub(crate) fn redact_target<'a>(redactor: Option<&Redactor>, target: &'a str) -> Cow<'a, str> {
-    redactor.map_or(Cow::Borrowed(target), |redactor| redactor.url(target))
+pub(crate) fn redact_target<'a>(redaction: Option<Redaction<'_>>, target: &'a str) -> Cow<'a, str> {
+    redaction.map_or(Cow::Borrowed(target), |redaction| redaction.redactor.url_with(target, redaction.memory))
 }
 
 /// Redacts a name that may look like a secret: some servers put a token into the session id.
-pub(crate) fn redact_name<'a>(redactor: Option<&Redactor>, name: &'a str) -> Cow<'a, str> {
-    match redactor.map(|redactor| redactor.text(name.as_bytes())) {
+pub(crate) fn redact_name<'a>(redaction: Option<Redaction<'_>>, name: &'a str) -> Cow<'a, str> {
+    match redaction.map(|redaction| redaction.redactor.text_with(name.as_bytes(), redaction.memory)) {
         Some(Cow::Owned(clean)) => Cow::Owned(String::from_utf8_lossy(&clean).into_owned()),
         _ => Cow::Borrowed(name),
     }

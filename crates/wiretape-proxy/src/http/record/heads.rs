@@ -5,14 +5,13 @@
 //! rows of CPU per request). One entry for each direction is enough, because clients send the same kind of request again and
 //! again.
 
-use super::exchange::{header_pairs, redact_target, redacted, version};
+use super::exchange::{Redaction, header_pairs, redact_target, redacted, version};
 use http::header::{CONTENT_LENGTH, DATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
 use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::sync::Arc;
 use wiretape_trace::format::Head;
-use wiretape_trace::redact::Redactor;
 
 /// The last head of each direction on one connection.
 #[derive(Default)]
@@ -36,6 +35,8 @@ struct CachedHead {
     steady_head: Head,
     varying: Vec<Header>,
     head: Arc<Head>,
+    /// The generation of the session's memory that the rendering was redacted with.
+    generation: u64,
 }
 
 type Header = (HeaderName, HeaderValue);
@@ -44,7 +45,7 @@ impl HeadCache {
     /// Renders and redacts a head.
     pub(crate) fn head(
         &self,
-        redactor: Option<&Redactor>,
+        redaction: Option<Redaction<'_>>,
         start: StartLine<'_>,
         headers: &HeaderMap,
     ) -> Arc<Head> {
@@ -55,9 +56,10 @@ impl HeadCache {
         let mut last = last.lock();
         // Under the lock: comparing is cheap, and an HTTP/1.1 connection has one request at a time anyway.
         if let Some(last) = last.as_mut().filter(|last| last.start == start && last.is_steady_in(headers)) {
-            return last.update(redactor, headers);
+            last.forget_secrets(redaction);
+            return last.update(redaction, headers);
         }
-        let cached = last.insert(CachedHead::new(redactor, start.into_owned(), headers));
+        let cached = last.insert(CachedHead::new(redaction, start.into_owned(), headers));
         Arc::clone(&cached.head)
     }
 }
@@ -74,14 +76,14 @@ impl StartLine<'_> {
 
     fn render<'a>(
         &self,
-        redactor: Option<&Redactor>,
+        redaction: Option<Redaction<'_>>,
         headers: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>,
     ) -> Head {
-        let pairs = header_pairs(redactor, headers);
+        let pairs = header_pairs(redaction, headers);
         let head = match self {
             StartLine::Request { method, target, version: http_version } => Head::request(
                 method.as_str(),
-                &redact_target(redactor, target),
+                &redact_target(redaction, target),
                 version(*http_version),
                 pairs,
             ),
@@ -89,21 +91,24 @@ impl StartLine<'_> {
                 Head::response(status.as_u16(), version(*http_version), pairs)
             }
         };
-        redacted(redactor, head)
+        redacted(redaction, head)
     }
 }
 
 impl CachedHead {
-    fn new(redactor: Option<&Redactor>, start: StartLine<'static>, headers: &HeaderMap) -> Self {
-        let steady_head = start.render(redactor, steady(headers));
+    fn new(redaction: Option<Redaction<'_>>, start: StartLine<'static>, headers: &HeaderMap) -> Self {
+        // Before rendering: what another connection learns meanwhile is then looked for when the head is used again.
+        let generation = generation(redaction);
+        let steady_head = start.render(redaction, steady(headers));
         let mut cached = CachedHead {
             start,
             steady: steady(headers).map(owned).collect(),
             head: Arc::new(steady_head.clone()),
             steady_head,
             varying: Vec::new(),
+            generation,
         };
-        cached.update(redactor, headers);
+        cached.update(redaction, headers);
         cached
     }
 
@@ -111,17 +116,36 @@ impl CachedHead {
         same(&self.steady, steady(headers))
     }
 
+    /// Redacts the secrets that were named since the head was rendered. The rendering is redacted, not the head as received:
+    /// that would learn the head's own secrets anew, and where more than fit into the memory are in use, connections would
+    /// make each other render forever.
+    fn forget_secrets(&mut self, redaction: Option<Redaction<'_>>) {
+        let generation = generation(redaction);
+        if std::mem::replace(&mut self.generation, generation) != generation {
+            let clean = redacted(redaction, self.steady_head.clone());
+            if clean.json() != self.steady_head.json() {
+                self.steady_head = clean;
+                self.varying.clear();
+                self.head = Arc::new(self.steady_head.clone());
+            }
+        }
+    }
+
     /// Updates the varying headers and returns the head.
-    fn update(&mut self, redactor: Option<&Redactor>, headers: &HeaderMap) -> Arc<Head> {
+    fn update(&mut self, redaction: Option<Redaction<'_>>, headers: &HeaderMap) -> Arc<Head> {
         if !same(&self.varying, varying(headers)) {
             self.varying = varying(headers).map(owned).collect();
-            let more = redacted(redactor, Head::headers(header_pairs(redactor, varying(headers))));
+            let more = redacted(redaction, Head::headers(header_pairs(redaction, varying(headers))));
             let joined = self.steady_head.join(&more);
             // `join` fails when a user's redaction rule replaced all headers with one marker.
-            self.head = Arc::new(joined.unwrap_or_else(|| self.start.render(redactor, headers.iter())));
+            self.head = Arc::new(joined.unwrap_or_else(|| self.start.render(redaction, headers.iter())));
         }
         Arc::clone(&self.head)
     }
+}
+
+fn generation(redaction: Option<Redaction<'_>>) -> u64 {
+    redaction.map_or(0, |redaction| redaction.memory.generation())
 }
 
 fn is_varying(name: &HeaderName) -> bool {
@@ -149,10 +173,14 @@ fn same<'a>(known: &[Header], now: impl Iterator<Item = (&'a HeaderName, &'a Hea
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wiretape_trace::redact::{RedactionKey, Rules};
+    use wiretape_trace::redact::{RedactionKey, Redactor, Rules, SecretMemory};
 
     fn redactor() -> Redactor {
         Redactor::new(&Rules::default(), &RedactionKey::new([1; 32])).unwrap()
+    }
+
+    fn with<'r>(redactor: &'r Redactor, memory: &'r SecretMemory) -> Option<Redaction<'r>> {
+        Some(Redaction { redactor, memory })
     }
 
     fn map(headers: &[(&'static str, &str)]) -> HeaderMap {
@@ -176,8 +204,9 @@ mod tests {
 
     #[test]
     fn a_head_that_repeats_itself_is_redacted_each_time() {
-        let (redactor, cache) = (redactor(), HeadCache::default());
-        let clean = |token| text(&cache.head(Some(&redactor), get(), &map(&[("authorization", token)])));
+        let (redactor, memory, cache) = (redactor(), SecretMemory::default(), HeadCache::default());
+        let redaction = with(&redactor, &memory);
+        let clean = |token| text(&cache.head(redaction, get(), &map(&[("authorization", token)])));
         let first = clean("Bearer one-secret");
         assert!(!first.contains("secret"), "{first}");
         assert_eq!(clean("Bearer one-secret"), first);
@@ -189,7 +218,8 @@ mod tests {
     /// Compares the cache with a fresh one.
     #[test]
     fn whatever_changes_is_seen() {
-        let (redactor, cache) = (redactor(), HeadCache::default());
+        let (redactor, memory, cache) = (redactor(), SecretMemory::default(), HeadCache::default());
+        let redaction = with(&redactor, &memory);
         let heads: [&[(&'static str, &str)]; 8] = [
             &[("accept", "a"), ("content-length", "1")],
             &[("accept", "a"), ("content-length", "2")],
@@ -203,8 +233,8 @@ mod tests {
         for headers in heads.iter().chain(heads.iter().rev()) {
             let headers = map(headers);
             for start in [get(), StartLine::Response { status: StatusCode::OK, version: Version::HTTP_2 }] {
-                let fresh = HeadCache::default().head(Some(&redactor), start.clone(), &headers);
-                assert_eq!(text(&cache.head(Some(&redactor), start, &headers)), text(&fresh));
+                let fresh = HeadCache::default().head(redaction, start.clone(), &headers);
+                assert_eq!(text(&cache.head(redaction, start, &headers)), text(&fresh));
                 let read: serde_json::Value = serde_json::from_slice(fresh.json()).unwrap();
                 assert_eq!(read["headers"].as_object().unwrap().len(), headers.len());
                 assert!(!text(&fresh).contains("t0psecret") && !text(&fresh).contains("0123456789"));
@@ -213,12 +243,30 @@ mod tests {
     }
 
     #[test]
+    fn a_cached_head_loses_a_secret_that_is_named_later_and_stays_cached_otherwise() {
+        let (redactor, memory, cache) = (redactor(), SecretMemory::default(), HeadCache::default());
+        let headers = map(&[("x-note", "it is open-sesame-42"), ("content-length", "1")]);
+        let head = || cache.head(with(&redactor, &memory), get(), &headers);
+        let first = head();
+        assert!(text(&first).contains("open-sesame-42"), "nothing has named it yet");
+        memory.learn(b"another-secret-43");
+        assert!(Arc::ptr_eq(&first, &head()), "it has nothing of what was learned");
+        memory.learn(b"open-sesame-42");
+        let clean = head();
+        assert!(!text(&clean).contains("open-sesame"), "{}", text(&clean));
+        assert!(text(&clean).contains("\"content-length\":\"1\""), "{}", text(&clean));
+        assert!(Arc::ptr_eq(&clean, &head()));
+    }
+
+    #[test]
     fn a_rule_that_blanks_all_headers_blanks_the_varying_ones_too() {
         let rules = Rules { keys: vec!["headers".to_owned()], ..Rules::default() };
         let redactor = Redactor::new(&rules, &RedactionKey::new([1; 32])).unwrap();
+        let memory = SecretMemory::default();
+        let redaction = with(&redactor, &memory);
         let headers = map(&[("accept", "a"), ("content-length", "12345")]);
-        let head = HeadCache::default().head(Some(&redactor), get(), &headers);
-        let whole = get().render(Some(&redactor), headers.iter());
+        let head = HeadCache::default().head(redaction, get(), &headers);
+        let whole = get().render(redaction, headers.iter());
         assert_eq!(text(&head), text(&whole));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::body_budget::BodyBudget;
 use super::counters::Counters;
-use super::exchange::redact_name;
+use super::exchange::{Redaction, redact_name};
 use super::streams::AwaitedAnswers;
 use super::traces::{SessionTrace, SessionTraces};
 use crate::http::options::ProxyOptions;
@@ -80,9 +80,14 @@ impl Recorder {
         self.counters.exchanges.requests_in_flight() + self.awaited.len()
     }
 
+    /// How to redact what is recorded; `None` if nothing is redacted.
+    pub(crate) fn redaction(&self) -> Option<Redaction<'_>> {
+        self.redactor.as_ref().map(|redactor| Redaction { redactor, memory: &self.memory })
+    }
+
     /// Redacts a name, for the trace and the sinks.
     pub(crate) fn clean_name(&self, name: &str) -> String {
-        redact_name(self.redactor.as_ref(), name).into_owned()
+        redact_name(self.redaction(), name).into_owned()
     }
 
     /// Warns, unless the same text was reported before.

@@ -75,6 +75,7 @@ impl AwaitedAnswers {
     }
 
     fn insert(&self, session: &SessionKey, id: Id<'static>) {
+        let id = id.by_value();
         let mut awaited = self.0.lock();
         // Beyond the limit, draining may end a stream too early; without one, a client could fill the memory.
         if awaited.values().map(BTreeSet::len).sum::<usize>() < MAX_AWAITED {
@@ -83,9 +84,10 @@ impl AwaitedAnswers {
     }
 
     fn remove(&self, session: &SessionKey, id: &Id<'static>) {
+        let id = id.clone().by_value();
         let mut awaited = self.0.lock();
         if let Some(ids) = awaited.get_mut(session)
-            && ids.remove(id)
+            && ids.remove(&id)
             && ids.is_empty()
         {
             awaited.remove(session);

@@ -204,6 +204,7 @@ impl Session {
 
 /// Calls the session's player at its deadlines.
 async fn keep_time(session: std::sync::Weak<Session>) {
+    // Without a deadline, only a change can be the reason to wake up; `timeout` needs some duration.
     const FOR_EVER: Duration = Duration::from_secs(3600);
     while let Some(session) = session.upgrade() {
         let Some(wait) = session.tick() else { return };

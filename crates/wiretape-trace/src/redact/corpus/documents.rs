@@ -3,6 +3,7 @@
 use super::{ALPHANUMERIC, BASE64, Case, HEX, LOWER, Random, Way};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use std::collections::BTreeSet;
 
 /// A document with placeholders: `@P@` for a password, `@L@` for one of letters only, `@T@` for a token,
 /// `@H@` for 32 hexadecimal digits, `@B@` for Base64 of 64 characters, `@U@` for Base64 of `user:@P@`.
@@ -243,6 +244,11 @@ fn ways(text: &str) -> Vec<Way> {
     } else {
         vec![Way::Text]
     }
+}
+
+/// The documents before anything is filled in, each once.
+pub(super) fn templates() -> BTreeSet<&'static str> {
+    DOCUMENTS.iter().map(|(_, template)| *template).collect()
 }
 
 pub(super) fn documents() -> Vec<Case> {

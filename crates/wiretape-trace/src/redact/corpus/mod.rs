@@ -147,8 +147,9 @@ fn secrets_are_found_wherever_they_are_placed() {
 
 #[test]
 fn secrets_are_found_in_documents() {
+    let templates = documents::templates();
+    assert!(templates.len() >= 150, "{} different documents", templates.len());
     let cases = documents::documents();
-    assert!(cases.len() >= 150, "{} documents", cases.len());
     let (found, missed) = recall(&cases);
     print_some("missed", &missed);
     assert!(found >= 98.0, "{found:.1} % of {} found", cases.len());
@@ -157,7 +158,8 @@ fn secrets_are_found_in_documents() {
 #[test]
 fn what_only_looks_like_a_secret_is_left_alone() {
     let texts = lookalikes::lookalikes();
-    assert!(texts.len() >= 300, "{} lookalikes", texts.len());
+    let written = lookalikes::written();
+    assert!(written.len() >= 300, "{} different lookalikes", written.len());
     let redactor = redactor();
     let changed: Vec<String> = texts
         .iter()

@@ -105,6 +105,16 @@ fn by_looks(p: &mut Placing<'_>, t: &str) {
     );
     p.put("command line, bare", Way::Command, format!("npx\u{1}server\u{1}{t}"));
     p.put("command line, named", Way::Command, format!("npx\u{1}server\u{1}--api-key\u{1}{t}"));
+    p.put("command line, NAME=value", Way::Command, format!("env\u{1}SERVICE={t}\u{1}server"));
+    p.put("command line, --name=value", Way::Command, format!("npx\u{1}server\u{1}--endpoint={t}"));
+    p.put(
+        "result, telling key deep inside",
+        Way::Json,
+        format!(
+            r#"{{"result":{{"structuredContent":{{"a":[{{"b":{{"access_token":{},"n":1}}}}]}}}}}}"#,
+            quoted(t)
+        ),
+    );
     p.put("command in text", Way::Text, format!("$ tool login {t} --verbose"));
     p.put(
         "stderr line",

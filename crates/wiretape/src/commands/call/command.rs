@@ -16,7 +16,7 @@ use wiretape_analyze::listing::CallLister;
 use wiretape_analyze::reading::Reading;
 use wiretape_events::store::query::CallRecord;
 use wiretape_library::Catalog;
-use wiretape_trace::message::Direction;
+use wiretape_trace::message::{Direction, Id};
 
 /// Show one call in full
 ///
@@ -140,6 +140,11 @@ fn find(path: &Path, target: &CallTarget) -> Result<Call, CommandError> {
     })
 }
 
+/// Whether the store has an id as this text. It keeps the spelling of the request, calls have the value.
+fn is_stored_as(id: &Id<'_>, text: &str) -> bool {
+    id.text() == text || id.is_same(&Id::Number(text.into()))
+}
+
 impl CallTarget {
     /// How much a call's time differs from the row's; `None` if it is another call.
     fn distance(&self, call: &Call) -> Option<u64> {
@@ -148,7 +153,7 @@ impl CallTarget {
             CallTarget::Row(row) => {
                 let same = call.direction == Direction::ClientToServer
                     && *call.method == row.method
-                    && call.id.as_ref().is_some_and(|id| id.text() == row.request_id);
+                    && call.id.as_ref().is_some_and(|id| is_stored_as(id, &row.request_id));
                 same.then(|| call.asked.wall_ms.map_or(u64::MAX, |ms| ms.abs_diff(row.time)))
             }
         }

@@ -79,7 +79,6 @@ impl Analysis for CallCollector {
             {
                 self.add(line, us, CallEventKind::Request { number, payload: payload() });
             }
-            Meaning::Answer { number } if number == self.number => self.response = Some(payload()),
             Meaning::Progress { of: Some(of) } if of == self.number => {
                 self.add(line, us, CallEventKind::Progress(payload()));
             }
@@ -94,6 +93,7 @@ impl Analysis for CallCollector {
         let call = closed.call;
         if call.number == self.number {
             self.call = Some(call.clone());
+            self.response = closed.answer.map(|_| closed.raw.to_vec());
             self.is_open = false;
         } else if call.parent == Some(self.number)
             && let (Some(_), Some(view)) = (closed.answer, closed.line)

@@ -31,14 +31,14 @@ use wiretape_trace::format::{Line, Notice, Record};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  wiretape show latest                       the newest trace
-  wiretape show 0197 --errors                failures in the trace whose id starts with 0197
-  wiretape show latest tool:search*          calls of some tools, with their responses
-  wiretape show latest text:quota dir:out    server messages with this text
-  wiretape show a.jsonl b.jsonl              two traces, one after the other
-  wiretape show latest -f                    follow a running session
-  wiretape show trace.jsonl --full | less    all payloads, pretty-printed
-  wiretape show trace.jsonl --json | jq .raw all payloads, for scripts
+  wiretape show latest                         the newest trace
+  wiretape show 0197 --errors                  failures in the trace whose id starts with 0197
+  wiretape show latest tool:search*            calls of some tools, with their responses
+  wiretape show latest text:quota dir:out      server messages with this text
+  wiretape show a.jsonl b.jsonl                two traces, one after the other
+  wiretape show latest -f                      follow a running session
+  wiretape show trace.jsonl --full | less      all payloads, pretty-printed
+  wiretape show trace.jsonl --json | jq .raw   all payloads, for scripts
 
 See `wiretape calls --help` for all filter terms.")]
 pub(crate) struct ShowArgs {

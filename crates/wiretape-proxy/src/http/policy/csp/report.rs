@@ -162,7 +162,7 @@ impl ReportEndpoint {
         if !allowed {
             return recorder.warn_once(Warning::ReportsDropped);
         }
-        let uri = redact_target(recorder.redactor.as_ref(), &blocked.uri);
+        let uri = redact_target(recorder.redaction(), &blocked.uri);
         sink.violated(Violation {
             // The text comes from a page and is printed in terminals.
             blocked_uri: uri.chars().filter(|c| !c.is_control()).take(MAX_URI).collect(),
