@@ -2,6 +2,7 @@
 
 use serde::de::IgnoredAny;
 use std::sync::OnceLock;
+use wiretape_trace::framing::LineFramer;
 use wiretape_trace::json;
 use wiretape_trace::redact::{LineState, RedactionKey, Redactor, Rules, SecretMemory};
 
@@ -23,7 +24,8 @@ const PASSWORD: &str = "zQ9-not-a-word-zQ9";
 /// A line of a private key.
 const KEY_LINE: &str = "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo";
 
-/// JSON stays JSON, a planted secret is removed wherever it is, and redacted text stays as it is.
+/// JSON stays JSON, a planted secret is removed wherever it is and in whatever chunks it arrives, and redacted text stays as it
+/// is.
 pub fn redaction(data: &[u8]) {
     check_json(data);
     check_text(data);
@@ -39,6 +41,7 @@ pub fn redaction(data: &[u8]) {
         check_planted_in_text(secret, &around);
         check_named_in_text(&around);
         check_planted_in_json(secret, &around, choice / 64);
+        check_planted_in_chunks(secret, &around);
     }
 }
 
@@ -58,13 +61,13 @@ fn check_json(data: &[u8]) {
     assert_eq!(count(&clean, b'\n'), count(data, b'\n'), "a line became two, or two became one");
     assert!(json::is_utf8(&clean) || !json::is_utf8(data), "UTF-8 became something else");
     let again = redactor().json(&clean).expect("redaction keeps JSON valid, and its input was parsed");
-    assert!(serde_json::from_slice::<IgnoredAny>(&again).is_ok(), "redacting twice breaks it");
+    assert_eq!(shown(&again), shown(&clean), "redacting twice changes it");
 }
 
 fn check_text(data: &[u8]) {
     let clean = redactor().text(data);
     assert!(json::is_utf8(&clean) || !json::is_utf8(data), "UTF-8 became something else");
-    redactor().text(&clean);
+    assert_eq!(shown(&redactor().text(&clean)), shown(&clean), "redacting twice changes it");
 }
 
 /// Redacts line by line, first the input, then a private key that spans several lines.
@@ -128,6 +131,25 @@ fn check_planted_in_json(secret: &str, around: &str, levels: usize) {
         shown(&redactor().json(payload.as_bytes()).expect("built from quoted strings, so it is valid JSON"));
     assert!(!clean.contains(secret), "a secret is left in JSON: {payload}");
     assert!(!clean.contains(PASSWORD), "a password is left in JSON: {payload}");
+}
+
+/// Plants secrets in a stream whose chunks end at places that depend on the input.
+fn check_planted_in_chunks(secret: &str, around: &str) {
+    let (before, after) = halves(around);
+    let stream = format!("{before}\nusing {secret} now\nDB_PASSWORD={PASSWORD}\n{after}\n");
+    let mut sizes = around.bytes().map(|byte| usize::from(byte % 19) + 1);
+    let (mut framer, mut state) = (LineFramer::new(), LineState::default());
+    let mut rest = stream.as_bytes();
+    while !rest.is_empty() {
+        let (chunk, behind) = rest.split_at(sizes.next().unwrap_or(usize::MAX).min(rest.len()));
+        framer.push(chunk);
+        while let Some(frame) = framer.next_frame() {
+            let clean = shown(&redactor().line(frame.bytes, &mut state, None));
+            assert!(!clean.contains(secret), "a secret is left in a stream: {stream:?}");
+            assert!(!clean.contains(PASSWORD), "a password is left in a stream: {stream:?}");
+        }
+        rest = behind;
+    }
 }
 
 fn halves(text: &str) -> (&str, &str) {

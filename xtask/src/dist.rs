@@ -7,7 +7,7 @@
 //! them.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -31,8 +31,9 @@ pub(crate) fn build() -> Result {
     let mut build =
         cargo(["auditable", "build", "--release", "--locked", "--package", "wiretape", "--target-dir"]);
     build.arg(&directory);
-    build.env("RUSTFLAGS", flags("--remap-path-prefix=", &homes));
-    build.env("CFLAGS", flags("-ffile-prefix-map=", &homes));
+    build.env("CARGO_ENCODED_RUSTFLAGS", encoded_flags("--remap-path-prefix=", &homes));
+    // A path may contain a blank, which ends a flag unless the flags are read as a shell does.
+    build.env("CFLAGS", quoted_flags("-ffile-prefix-map=", &homes)).env("CC_SHELL_ESCAPED_FLAGS", "1");
     run(&mut build)?;
     let program = directory.join("release").join(format!("wiretape{}", env::consts::EXE_SUFFIX));
     check(&program, &homes)
@@ -46,17 +47,26 @@ fn private_paths() -> Result<Vec<(PathBuf, &'static str)>> {
     Ok(vec![(home, "~"), (root().to_owned(), "wiretape"), (cargo_home, "cargo")])
 }
 
-fn flags(option: &str, paths: &[(PathBuf, &str)]) -> OsString {
-    let mut flags = OsString::new();
-    for (path, name) in paths {
-        if !flags.is_empty() {
-            flags.push(" ");
-        }
-        flags.push(option);
-        flags.push(path);
-        flags.push(format!("={name}"));
-    }
-    flags
+/// Flags as in `CARGO_ENCODED_RUSTFLAGS`. In `RUSTFLAGS` they are separated by blanks, which a path may contain.
+fn encoded_flags(option: &str, paths: &[(PathBuf, &str)]) -> OsString {
+    let flags: Vec<OsString> = paths.iter().map(|(path, name)| flag(option, path, name)).collect();
+    flags.join(OsStr::new("\u{1f}"))
+}
+
+/// Flags as on a shell's command line.
+fn quoted_flags(option: &str, paths: &[(PathBuf, &str)]) -> String {
+    let quoted = |(path, name): &(PathBuf, &str)| {
+        format!("'{}'", flag(option, path, name).to_string_lossy().replace('\'', r"'\''"))
+    };
+    paths.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+fn flag(option: &str, path: &Path, name: &str) -> OsString {
+    let mut flag = OsString::from(option);
+    flag.push(path);
+    flag.push("=");
+    flag.push(name);
+    flag
 }
 
 /// Checks the finished program, and prints its size and SHA-256.
@@ -80,4 +90,16 @@ fn check(program: &Path, homes: &[(PathBuf, &str)]) -> Result {
     let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     println!("{}: {:.1} MB, SHA-256 {digest}", program.display(), bytes.len() as f64 / 1e6);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_with_a_blank_is_one_flag() {
+        let paths = [(PathBuf::from("/home/Ada L"), "~"), (PathBuf::from("/o'neil"), "x")];
+        assert_eq!(encoded_flags("-p=", &paths), "-p=/home/Ada L=~\u{1f}-p=/o'neil=x");
+        assert_eq!(quoted_flags("-p=", &paths), r"'-p=/home/Ada L=~' '-p=/o'\''neil=x'");
+    }
 }

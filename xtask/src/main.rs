@@ -87,7 +87,12 @@ fn run(task: Option<Task>) -> Result {
         Some(Task::Fmt) => tasks::fmt(),
         Some(Task::Clippy) => tasks::clippy(),
         Some(Task::Doc) => tasks::doc(),
-        Some(Task::Deny) => tasks::deny(),
+        Some(Task::Deny) => {
+            if let Some(note) = tasks::deny()? {
+                println!("deny passed ({note})");
+            }
+            Ok(())
+        }
         Some(Task::Modules) => modules::check(),
         Some(Task::Cross) => cross::check(),
         Some(Task::Test) => tasks::test(),

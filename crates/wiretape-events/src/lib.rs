@@ -23,6 +23,7 @@ pub mod bus;
 pub mod event;
 pub mod line;
 pub mod observe;
+mod queue;
 pub mod raw;
 pub mod schema;
 mod server_name;

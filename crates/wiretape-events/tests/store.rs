@@ -432,6 +432,49 @@ fn what_servers_offer_is_kept_and_its_changes_are_logged() {
     assert_eq!(store.violations(&Filter::default(), 10).unwrap()[0].directive, "img-src");
 }
 
+/// A proxy that was killed ends no sessions.
+#[test]
+fn a_session_of_a_killed_proxy_ends_after_thirty_idle_minutes() {
+    let place = Place::new();
+    let now = jiff::Timestamp::now().as_millisecond();
+    let (old, recent) = (now - 40 * 60_000, now - 20 * 60_000);
+    place.write(&[place.call("old", "1", "add", old), place.call("recent", "1", "add", recent)]);
+    let store = place.store();
+    let ended = |id: &str| store.session(id).unwrap().session.ended;
+    assert_eq!((ended("old"), ended("recent")), (Some(old + 1 + 30 * 60_000), None));
+}
+
+/// A session lasts until its last activity ends, also if it is used again after its idle end.
+#[test]
+fn a_session_lasts_until_its_last_call_has_ended() {
+    let place = Place::new();
+    let started = jiff::Timestamp::now().as_millisecond() - 120_000;
+    let long = |time, us| {
+        let mut request = place.request("s", "1", "add", time);
+        // The stream stays open for half a second after the answer.
+        (request.call_us, request.latency_us) = (us - 500_000, us);
+        signal(request)
+    };
+    let end = |time| {
+        let ts = jiff::Timestamp::from_millisecond(time).unwrap().to_string();
+        let upstream = Arc::from(SERVER);
+        let what = LineWhat::SessionEnd;
+        Arc::new(Signal::line(Line { ts, what, session: "s".into(), upstream, csp_applied: false }))
+    };
+    let told = || {
+        let session = place.store().session("s").unwrap().session;
+        (session.last_seen - started, session.ended.map(|ended| ended - started))
+    };
+    place.write(&[place.session("s", "cli", started), long(started + 1_000, 1_500_000)]);
+    assert_eq!(told(), (2_500, None));
+    place.write(&[end(started + 30_000)]);
+    assert_eq!(told(), (2_500, Some(30_000)));
+    place.write(&[long(started + 60_000, 2_000_000)]);
+    assert_eq!(told(), (62_000, None), "it is used again");
+    place.write(&[end(started + 90_000)]);
+    assert_eq!(told(), (62_000, Some(90_000)));
+}
+
 #[test]
 fn an_initial_list_that_is_known_already_changes_nothing() {
     let place = Place::new();

@@ -20,7 +20,6 @@ mod proxy_config;
 mod redaction;
 mod sample_server;
 mod selector;
-mod store_feed;
 mod text;
 mod trace_file;
 mod units;

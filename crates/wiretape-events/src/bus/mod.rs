@@ -6,17 +6,16 @@
 //! from other connections; a single thread also keeps all sessions and lists in one place without locks.
 
 mod heartbeat;
-mod queue;
 
 pub use heartbeat::{HeartbeatOptions, ListenerHealth};
 
 use crate::event::{EventIds, SinkStatus};
 use crate::observe::{Observer, ObserverOptions, now_ms};
+use crate::queue::{Queue, QueueLimits, TakeResult};
 use crate::sink::{Signal, SignalBody, Sink, SinkError};
 use crate::transaction::{Streamed, Transaction, TransactionSink, Violation};
 use heartbeat::Heartbeat;
 use parking_lot::Mutex;
-use queue::{Queue, QueueLimits, TakeResult};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -71,7 +70,7 @@ enum Input {
 }
 
 struct Shared {
-    inputs: Queue<Input>,
+    inputs: Queue<Vec<Input>>,
     /// Exchanges that were dropped because the queue was full.
     unseen: AtomicU64,
     // The counters are independent statistics that order nothing, so `Relaxed` is enough for all of them.
@@ -85,7 +84,7 @@ struct Shared {
 /// One sink, as seen by the threads that feed it.
 struct Outlet {
     name: String,
-    signals: Arc<Queue<Arc<Signal>>>,
+    signals: Arc<Queue<Vec<Arc<Signal>>>>,
     taken: AtomicU64,
     dropped: AtomicU64,
     /// Signals the sink has accepted but not completed: buffered rows, events in a spool.

@@ -17,6 +17,7 @@
 //! | [`batcher`] | collects rows, and keeps them while the store can't be written |
 //! | [`sink`] | [`StoreSink`]: rows from signals |
 //! | [`load`](mod@load) | rows from the lines of a trace |
+//! | [`live_feed`] | [`LiveFeed`]: rows from a recording while it runs, on a thread of its own |
 //! | [`retention`] | deletes what is too old or too much |
 //! | [`query`] | [`Store`]: reads |
 //!
@@ -26,6 +27,7 @@
 pub mod batcher;
 pub mod error;
 mod file;
+pub mod live_feed;
 pub mod load;
 
 pub mod query;
@@ -37,6 +39,7 @@ pub mod writer;
 
 pub use error::StoreError;
 
+pub use live_feed::{FeedResult, LiveFeed};
 pub use load::{CallCounter, LiveTrace, LoadError, Loaded, Loader, TraceFeed, load, load_from};
 pub use query::{Filter, Store};
 pub use retention::{PruneResult, Retention, VacuumResult};

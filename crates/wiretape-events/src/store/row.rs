@@ -83,6 +83,9 @@ pub struct CallRow {
     /// Microseconds from the request to the end of the answer, or until it was given up. `None` if the trace
     /// has no times.
     pub latency_us: Option<u64>,
+    /// Microseconds from `time` to the end of its exchange, which may be long after its answer: its session was active
+    /// until then. `None` if the trace has no times.
+    pub exchange_us: Option<u64>,
     /// Microseconds during which the server had the request; `None` if not known.
     pub upstream_us: Option<u64>,
     /// Microseconds from the request to the first byte of the response's body.

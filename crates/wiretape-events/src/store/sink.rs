@@ -107,6 +107,7 @@ fn call(event: &RequestEvent, kind: Kind, method: Arc<str>, tool: Option<Arc<str
         trace: event.trace.clone(),
         status: event.status,
         latency_us: Some(event.call_us),
+        exchange_us: Some(event.latency_us),
         upstream_us: Some(event.upstream_us),
         first_byte_us: event.first_byte_us,
         request_bytes: event.request_bytes,

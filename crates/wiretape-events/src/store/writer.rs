@@ -623,9 +623,9 @@ impl Batch<'_> {
     }
 }
 
-/// When a call ended, in milliseconds since 1970. Its session lasts at least until then.
+/// When a call's exchange ended, in milliseconds since 1970. Its session lasts at least until then.
 fn ended(call: &CallRow) -> i64 {
-    let ms = call.latency_us.map_or(0, |us| integer(us / 1000));
+    let ms = call.exchange_us.map_or(0, |us| integer(us / 1000));
     call.time.saturating_add(ms)
 }
 

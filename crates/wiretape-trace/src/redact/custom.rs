@@ -262,9 +262,7 @@ mod tests {
         assert!(error(token("ac me", Alphabet::Hex, 32, 32)).contains("prefix"));
         assert!(error(token("acme_", Alphabet::Hex, 2, 32)).contains("at least 8"));
         assert!(error(token("acme_acme_", Alphabet::Hex, 0, 32)).contains("at least 8"));
-        assert!(
-            error(token("acme_", Alphabet::Hex, 9, 8)).contains("(9) is greater than the maximum (8)")
-        );
+        assert!(error(token("acme_", Alphabet::Hex, 9, 8)).contains("(9) is greater than the maximum (8)"));
     }
 
     #[test]

@@ -215,10 +215,10 @@ impl Format {
 }
 
 /// How much longer than its least length an example is, at most.
-#[cfg(test)]
+#[cfg(any(test, feature = "corpus"))]
 const MAX_EXTRA: usize = 24;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "corpus"))]
 impl Format {
     /// A token of this format, made of random numbers below the argument. Its length varies as far as the pattern allows, and
     /// so do its characters: real tokens have hyphens and underscores where their alphabet does.
@@ -229,8 +229,9 @@ impl Format {
                 Part::Text(text) => token.extend_from_slice(text),
                 Part::Run { class, min, max } => {
                     let is_allowed = |byte: &u8| CLASSES[usize::from(*byte)] & class != 0;
-                    let letters: Vec<u8> =
-                        (b'0'..=b'z').filter(|byte| byte.is_ascii_alphanumeric() && is_allowed(byte)).collect();
+                    let letters: Vec<u8> = (b'0'..=b'z')
+                        .filter(|byte| byte.is_ascii_alphanumeric() && is_allowed(byte))
+                        .collect();
                     let joints: Vec<u8> = b"_-".iter().copied().filter(is_allowed).collect();
                     let length = min + below((max - min).min(MAX_EXTRA) + 1);
                     for at in 0..length {

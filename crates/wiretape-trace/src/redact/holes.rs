@@ -68,9 +68,12 @@ fn a_value_on_the_lines_after_its_name_is_redacted() {
         lines("srv --password \\\n    riverbank --port 80\nok"),
         "srv --password \\\n    <password> --port 80\nok"
     );
-    for harmless in
-        ["description: |\n  river", "srv --port \\\n  8080", "srv --password \\\n  --verbose", "password: |\nriver"]
-    {
+    for harmless in [
+        "description: |\n  river",
+        "srv --port \\\n  8080",
+        "srv --password \\\n  --verbose",
+        "password: |\nriver",
+    ] {
         assert_eq!(lines(harmless), harmless);
     }
     let long = format!("password: |\n{}", " x\n".repeat(600));

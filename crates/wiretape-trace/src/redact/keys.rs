@@ -599,20 +599,21 @@ impl KeyRules {
         // and four bytes at once rule out nearly all of the others.
         let longer = endings.partition_point(|(_, ending)| ending.text.len() > normal.len());
         let tail = last_four(normal.as_bytes());
-        let found = endings[longer..].iter().filter(|(ending, _)| ending.may_end(tail)).find(|(_, ending)| {
-            let Some(before) = normal.strip_suffix(ending.text) else { return false };
-            match ending.before {
-                // `OLDPWD` is a directory.
-                // `existingSecret` of Helm's charts is the name of a secret.
-                Before::Anything => {
-                    !(ending.text == "pwd" && before == "old"
-                        || ending.text == "secret" && before.ends_with("existing"))
+        let found =
+            endings[longer..].iter().filter(|(ending, _)| ending.may_end(tail)).find(|(_, ending)| {
+                let Some(before) = normal.strip_suffix(ending.text) else { return false };
+                match ending.before {
+                    // `OLDPWD` is a directory.
+                    // `existingSecret` of Helm's charts is the name of a secret.
+                    Before::Anything => {
+                        !(ending.text == "pwd" && before == "old"
+                            || ending.text == "secret" && before.ends_with("existing"))
+                    }
+                    Before::Nothing => before.is_empty(),
+                    Before::Words if ending.text == "pass" => is_before_pass(name, before),
+                    Before::Words => before.is_empty() || begins_word(name, ending.text.len()),
                 }
-                Before::Nothing => before.is_empty(),
-                Before::Words if ending.text == "pass" => is_before_pass(name, before),
-                Before::Words => before.is_empty() || begins_word(name, ending.text.len()),
-            }
-        });
+            });
         match found {
             Some((_, ending)) => KeyClass::Secret(ending.rule, ending.strength),
             // Any other `…key` is weak evidence: there are more harmless ones than can be listed.

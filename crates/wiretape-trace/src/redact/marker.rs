@@ -111,7 +111,8 @@ pub(super) fn is_quoted(text: &[u8]) -> bool {
     let (quotes, rest) = text.split_at(open);
     let quotes = quotes.trim_ascii_start();
     let Some(close) = memchr::memchr(b']', &rest[..rest.len().min(MAX_MARKER)]) else { return false };
-    let is_quote = matches!(quotes, [escapes @ .., b'"' | b'\''] if escapes.iter().all(|&byte| byte == b'\\'));
+    let is_quote =
+        matches!(quotes, [escapes @ .., b'"' | b'\''] if escapes.iter().all(|&byte| byte == b'\\'));
     is_quote && is_whole(&rest[..=close]) && rest[close + 1..].starts_with(quotes)
 }
 

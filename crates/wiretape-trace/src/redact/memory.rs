@@ -31,7 +31,6 @@ pub struct SecretMemory {
     generation: AtomicU64,
 }
 
-
 impl SecretMemory {
     /// Remembers a value, unless it is too short or a common word.
     pub fn learn(&self, secret: &[u8]) {
@@ -123,6 +122,7 @@ pub(super) fn parts(rule: &str, secret: &[u8], learned: &mut Vec<Vec<u8>>) {
         | rules::SECRET
         | rules::TOKEN
         | rules::API_KEY
+        | rules::PRIVATE_KEY
         | rules::COMMAND_LINE
         | rules::SQL
         | rules::QUERY
@@ -406,6 +406,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn the_value_of_a_private_key_is_remembered_like_any_other() {
+        let mut learned = Vec::new();
+        parts(rules::PRIVATE_KEY, b"MOSHCZhJod4XaU9tCSQd", &mut learned);
+        assert_eq!(learned, [b"MOSHCZhJod4XaU9tCSQd"]);
+    }
+
+    #[test]
     fn a_secret_is_found_at_any_place_and_in_any_form() {
         let memory = SecretMemory::default();
         (0..300).for_each(|n| memory.learn(format!("{n}-open/sesame-{n}").as_bytes()));
@@ -430,7 +437,10 @@ mod tests {
             let known = memory.known().unwrap();
             assert!(known.is_in(secret(n).as_bytes()));
             assert_eq!(known.is_in(secret(n.saturating_sub(MAX_SECRETS)).as_bytes()), n < MAX_SECRETS, "{n}");
-            assert!(known.beginnings.beginnings.len() <= 2 * MAX_SECRETS * written_forms(secret(n).as_bytes()).len());
+            assert!(
+                known.beginnings.beginnings.len()
+                    <= 2 * MAX_SECRETS * written_forms(secret(n).as_bytes()).len()
+            );
         }
     }
 

@@ -476,7 +476,8 @@ impl Redactor {
         let mut hits = Hits::new(text, &self.keys, Some(&self.literals));
         let mut memo = Memo::default();
         while let Some(hit) = hits.next() {
-            let found = if hit.is_distinctive() { text::check(text, hit, &self.keys, &mut memo) } else { None };
+            let found =
+                if hit.is_distinctive() { text::check(text, hit, &self.keys, &mut memo) } else { None };
             if let Some(found) = found.filter(|found| self.is_on(found.rule)) {
                 memo.floor = self.push_edit(pass, text, found, first, edits);
                 hits.skip_to(memo.floor);
@@ -578,6 +579,7 @@ impl Redactor {
         memo.is_encoded = memchr::memchr(views::ESCAPE, text).is_some();
         while let Some(hit) = hits.next() {
             let found = text::check(text, hit, &self.keys, &mut memo);
+            hits.skip_dead_end(memo.dead_end);
             if let Some(found) = found.filter(|found| self.is_on(found.rule)) {
                 let end = self.push_edit(pass, text, found, first, edits);
                 memo.floor = end;
@@ -712,8 +714,8 @@ fn apply<'a>(input: &'a [u8], edits: &[Edit]) -> Cow<'a, [u8]> {
     Cow::Owned(out)
 }
 
-#[cfg(test)]
-mod corpus;
+#[cfg(any(test, feature = "corpus"))]
+pub mod corpus;
 #[cfg(test)]
 mod holes;
 #[cfg(test)]

@@ -549,10 +549,7 @@ fn block_value(text: &[u8], start: usize, name: &Name, place: &NamePosition) -> 
 
 /// Whether a value begins a block scalar of YAML (version 1.2, section 8.1.1).
 fn is_block_header(value: &[u8]) -> bool {
-    matches!(
-        value,
-        [b'|' | b'>'] | [b'|' | b'>', b'-' | b'+' | b'0'..=b'9'] | [b'|' | b'>', _, b'-' | b'+']
-    )
+    matches!(value, [b'|' | b'>'] | [b'|' | b'>', b'-' | b'+' | b'0'..=b'9'] | [b'|' | b'>', _, b'-' | b'+'])
 }
 
 /// The rule of a name at the end of a line whose value is a block scalar in the lines below, and the name's indentation.

@@ -394,7 +394,8 @@ fn may_state_value(text: &[u8]) -> bool {
     let start = named::stated_verb(text).map_or(0, <[u8]>::len);
     let value = &text[start..text.len().min(start + named::MAX_VALUE)];
     let value = &value[..memchr::memchr(b' ', value).unwrap_or(value.len())];
-    let is_redacted = || value.starts_with(marker::Marker::PREFIX_COLON) && marker::is_redacted_already(value);
+    let is_redacted =
+        || value.starts_with(marker::Marker::PREFIX_COLON) && marker::is_redacted_already(value);
     has_digit(value) && !is_redacted()
 }
 
@@ -411,6 +412,8 @@ struct Marks<'t> {
     bracket: usize,
     /// Offset after the last at sign: how far back the next one has to search for its URL.
     after_at_sign: usize,
+    /// The format that a check has ruled out last, and up to where.
+    dead_end: (u16, usize),
     /// Set by the first escape of [`super::views`]. One is enough to have the whole text decoded, so the others are skipped.
     has_escape: bool,
 }
@@ -437,7 +440,17 @@ impl<'t> Marks<'t> {
     const NEAR: usize = 24;
 
     fn new(text: &'t [u8]) -> Self {
-        Marks { text, at: 0, joint: 0, separator: 0, rare: 0, bracket: 0, after_at_sign: 0, has_escape: false }
+        Marks {
+            text,
+            at: 0,
+            joint: 0,
+            separator: 0,
+            rare: 0,
+            bracket: 0,
+            after_at_sign: 0,
+            dead_end: (0, 0),
+            has_escape: false,
+        }
     }
 
     /// Continues at `at`; never moves backwards.
@@ -500,9 +513,9 @@ impl Marks<'_> {
                 b':' => special::colon(self.text, mark).or_else(|| separator(self.text, mark, keys)),
                 b'=' => separator(self.text, mark, keys),
                 b'@' => self.at_sign(mark),
-                b'_' => underscore(self.text, mark),
-                b'-' => hyphen(self.text, mark, keys),
-                b'.' => dot(self.text, mark),
+                b'_' => underscore(self.text, mark, self.dead_end),
+                b'-' => hyphen(self.text, mark, self.dead_end, keys),
+                b'.' => dot(self.text, mark, self.dead_end),
                 b'>' => named::may_be_element(self.text, mark, keys).then_some(Check::Element.at(mark)),
                 b'~' | b'!' | b'$' => special::rare(self.text, mark),
                 _ if self.has_escape => None,
@@ -571,6 +584,13 @@ impl<'t> Hits<'t> {
         if let Some(literals) = &mut self.literals {
             literals.skip_to(at);
         }
+    }
+
+    /// Skips the beginnings of a format's tokens up to an offset, because a check has read them all. Without this, every `sk-`
+    /// of a text of them is a candidate (`cargo xtask bench --only redaction`).
+    #[inline]
+    pub(super) fn skip_dead_end(&mut self, dead_end: (u16, usize)) {
+        self.marks.dead_end = dead_end;
     }
 
     fn advance_marks(&mut self) {
@@ -648,15 +668,15 @@ fn may_have_pair_values(text: &[u8]) -> bool {
     PAIR_VALUES.is_match(text)
 }
 
-fn underscore(text: &[u8], mark: usize) -> Option<Hit> {
-    tokens(text, mark).or_else(|| {
+fn underscore(text: &[u8], mark: usize, dead_end: (u16, usize)) -> Option<Hit> {
+    tokens(text, mark, dead_end).or_else(|| {
         // `id_rsa` and its siblings: default names of SSH keys.
         let is_identity = text[..mark].ends_with(b"id") && key_identity(&text[mark - 2..]);
         if is_identity { Some(Check::KeyPath.at(mark)) } else { special::underscore(text, mark) }
     })
 }
 
-fn hyphen(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Hit> {
+fn hyphen(text: &[u8], mark: usize, dead_end: (u16, usize), keys: &KeyRules) -> Option<Hit> {
     const BEGIN: &[u8] = b"---- BEGIN ";
     if text.get(mark + 1) == Some(&b'-') {
         // Both the five dashes of PEM and the four of SSH2 keys, with a space.
@@ -675,7 +695,7 @@ fn hyphen(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Hit> {
             return Some(Check::Flag.at(mark));
         }
     }
-    tokens(text, mark).or_else(|| special::hyphen(text, mark))
+    tokens(text, mark, dead_end).or_else(|| special::hyphen(text, mark))
 }
 
 /// Whether an option of a command line may begin at `at`: after a blank, a quote or a list's delimiter.
@@ -684,14 +704,14 @@ fn begins_argument(text: &[u8], at: usize) -> bool {
         .is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'"' | b'\'' | b'[' | b',' | b'`'))
 }
 
-fn dot(text: &[u8], mark: usize) -> Option<Hit> {
+fn dot(text: &[u8], mark: usize, dead_end: (u16, usize)) -> Option<Hit> {
     let hit = |check: Check| Some(check.at(mark));
     let (before, after) = (&text[..mark], &text[mark + 1..]);
     // File extensions of private keys and key stores.
     if let Some(b"pem" | b"p12" | b"pfx" | b"ppk") = after.get(..3) {
         return hit(Check::KeyPath);
     }
-    if let Some(found) = tokens(text, mark) {
+    if let Some(found) = tokens(text, mark, dead_end) {
         return Some(found);
     }
     let joins = before.last().is_some_and(|&b| url_safe(b))
@@ -702,15 +722,18 @@ fn dot(text: &[u8], mark: usize) -> Option<Hit> {
     special::dot(text, mark)
 }
 
-/// A hit if the mark belongs to the anchor of one of the formats.
+/// A hit if the mark belongs to the anchor of one of the formats, except for one that was ruled out up to an offset.
 #[inline]
-fn tokens(text: &[u8], mark: usize) -> Option<Hit> {
+fn tokens(text: &[u8], mark: usize, (dead, until): (u16, usize)) -> Option<Hit> {
     // A bit test that rejects nearly every mark before the table of formats is touched.
     if !format::may_have_mark(text, mark) {
         return None;
     }
     FORMATS.at_mark(text, mark).iter().find_map(|&(index, place)| {
         let start = mark.checked_sub(usize::from(place))?;
+        if index == dead && start < until {
+            return None;
+        }
         let anchor = FORMATS.all[usize::from(index)].anchor;
         let hit = Hit { at: start, len: anchor.len(), check: Check::Token(index) };
         // Anchors like `ser.` also end sentences.
@@ -751,6 +774,8 @@ pub(super) struct Memo {
     pub(super) floor: usize,
     /// For each format, up to where no token of it can begin. Only long ranges are recorded.
     tokens: Vec<(u16, usize)>,
+    /// The one that was recorded last.
+    pub(super) dead_end: (u16, usize),
     /// Up to where there is no key path; `authority`: up to where there is no URL with a password.
     path: usize,
     pub(super) authority: usize,
@@ -787,6 +812,7 @@ impl Memo {
         if until < from + Self::LONG {
             return;
         }
+        self.dead_end = (format, until);
         match self.tokens.iter_mut().find(|(noted, _)| *noted == format) {
             Some((_, noted)) => *noted = (*noted).max(until),
             None => self.tokens.push((format, until)),

@@ -209,7 +209,9 @@ const ADDRESSES: &[&str] = &[
 /// Whether a text begins with one of these. The first byte is compared before the rest, because this runs for each value.
 fn begins_with_any(text: &[u8], beginnings: &[&str]) -> bool {
     let Some(first) = text.first() else { return false };
-    beginnings.iter().any(|known| known.as_bytes().first() == Some(first) && text.starts_with(known.as_bytes()))
+    beginnings
+        .iter()
+        .any(|known| known.as_bytes().first() == Some(first) && text.starts_with(known.as_bytes()))
 }
 
 /// Whether a value only refers to a secret: a variable, a template, an address in a vault, a function call.

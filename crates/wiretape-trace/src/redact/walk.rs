@@ -832,7 +832,10 @@ mod tests {
         let readme = include_str!("../../../../README.md");
         assert!(clears(&result(readme)), "{:?}", first_candidate(readme));
         let row = |n: usize| {
-            format!(r#"{{"id":{n},"name":"item {n}","tags":["a","b"],"price":{}.5,"rate":0.{n:016},"ok":true}}"#, n % 97)
+            format!(
+                r#"{{"id":{n},"name":"item {n}","tags":["a","b"],"price":{}.5,"rate":0.{n:016},"ok":true}}"#,
+                n % 97
+            )
         };
         let rows = format!("[{}]", (0..2000).map(row).collect::<Vec<_>>().join(","));
         assert!(clears(&rows));

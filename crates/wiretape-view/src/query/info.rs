@@ -91,7 +91,8 @@ impl Introduction {
     fn add_request(&mut self, payload: &[u8]) {
         let params = Envelope::scan(payload).params.unwrap_or_default();
         self.client = Peer::client(params).map(|peer| peer.to_string());
-        self.revision = request_version(params).map(Into::into);
+        // The requested revision, until the response has the one that the server chose.
+        self.revision = request_version(params).or_else(|| handshake_version(params)).map(Into::into);
     }
 
     fn add_response(&mut self, payload: &[u8]) {

@@ -60,10 +60,12 @@ fn gather(trace: &OpenTrace) -> BTreeMap<NameId, SessionCalls> {
     for (_, call) in index.all_calls() {
         let fresh = || SessionCalls { from_us: call.at_us, to_us: call.at_us, counts: CallCounts::default() };
         let seen = sessions.entry(call.session).or_insert_with(fresh);
-        seen.from_us = seen.from_us.min(call.at_us);
         seen.to_us = seen.to_us.max(call.end_us());
-        // Requests of the server happen during the client's calls and are not counted separately.
+        // Requests of the server happen during the client's calls: they are not counted separately, and don't begin a
+        // session.
         if call.direction == Direction::ClientToServer {
+            let is_first = seen.counts.calls == 0;
+            seen.from_us = if is_first { call.at_us } else { seen.from_us.min(call.at_us) };
             seen.counts.add(call.outcome);
         }
     }

@@ -356,6 +356,25 @@ fn several_traces_are_merged_by_time() {
     assert_eq!((bars.total, names), (2, vec!["a", "b"]));
 }
 
+/// Lines that are not messages have times, too: a gap or a rotation is merged where it happened.
+#[test]
+fn gaps_and_rotations_are_merged_by_their_own_time() {
+    let first = message("in", 1_000, r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#);
+    let gap = r#"{"t":"2026-05-12T23:00:00.003Z","type":"gap","seq":2,"us":3000,"lost":2,"reason":"full"}"#;
+    let rotated =
+        r#"{"t":"2026-05-12T23:00:00.005Z","type":"rotated","seq":3,"us":5000,"next":"part-2.jsonl"}"#;
+    let other = |us| message("in", us, r#"{"jsonrpc":"2.0","id":1,"method":"b"}"#);
+    let ((one, _one), (two, _two)) =
+        (trace_of(&[META, &first, gap, rotated]), trace_of(&[META, &other(2_000), &other(4_000)]));
+    let set = Set { traces: vec![one, two] };
+    let found = Selections::default().lines(&set, &filter("")).unwrap();
+    let rows = lines::page(&set, &found, 0, u64::MAX).unwrap().rows;
+    let start = rows.iter().map(|row| row.at_us).min().unwrap();
+    let told: Vec<(u32, u64, i64)> =
+        rows.iter().filter(|row| row.line > 1).map(|row| (row.trace, row.line, row.at_us - start)).collect();
+    assert_eq!(told, [(0, 2, 1_000), (1, 2, 2_000), (0, 3, 3_000), (1, 3, 4_000), (0, 4, 5_000)]);
+}
+
 #[test]
 fn tools_are_listed_whether_or_not_somebody_calls_them() {
     let ask = message("in", 1, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);

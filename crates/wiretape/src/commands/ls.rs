@@ -1,5 +1,6 @@
 //! `wiretape ls`: the recorded traces.
 
+use crate::commands::outcomes_json::OutcomesJson;
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Table};
 use crate::text::printable;
@@ -251,19 +252,10 @@ struct MessagesJson {
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 struct CallsJson {
     total: u64,
-    errors: u64,
-    tool_errors: u64,
-    protocol_errors: u64,
-    http_errors: u64,
-    timed_out: u64,
-    cancelled: u64,
-    disconnected: u64,
-    crashed: u64,
-    unanswered: u64,
-    pending: u64,
+    #[serde(flatten)]
+    outcomes: OutcomesJson,
 }
 
 impl<'a> TraceJson<'a> {
@@ -277,7 +269,6 @@ impl<'a> TraceJson<'a> {
             TraceState::Rotated { next } => Some(next.as_str()),
             _ => None,
         };
-        let counts = digest.calls;
         TraceJson {
             id: trace.entry.id(),
             short_id: &trace.short_id,
@@ -292,19 +283,7 @@ impl<'a> TraceJson<'a> {
                 out: digest.messages_out,
                 other: digest.messages_other,
             },
-            calls: CallsJson {
-                total: counts.calls,
-                errors: counts.errors(),
-                tool_errors: counts.tool_errors,
-                protocol_errors: counts.protocol_errors,
-                http_errors: counts.http_errors,
-                timed_out: counts.timed_out,
-                cancelled: counts.cancelled,
-                disconnected: counts.disconnected,
-                crashed: counts.crashed,
-                unanswered: counts.unanswered,
-                pending: counts.pending,
-            },
+            calls: CallsJson { total: digest.calls.calls, outcomes: OutcomesJson::new(&digest.calls) },
             orphans: digest.orphans,
             server_requests: digest.server_requests.calls,
             text_lines: digest.text_lines,

@@ -17,6 +17,7 @@ pub(crate) mod lint;
 pub(crate) mod logs;
 pub(crate) mod ls;
 pub(crate) mod man;
+mod outcomes_json;
 mod pending;
 pub(crate) mod proxy;
 pub(crate) mod prune;

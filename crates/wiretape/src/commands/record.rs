@@ -4,12 +4,12 @@ use crate::config::Config;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::proxy_config::RetentionConfig;
-use crate::store_feed::StoreFeed;
 use crate::{dirs, output, redaction, units};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use wiretape_events::store::LiveFeed;
 use wiretape_proxy::bridge::{BridgeOptions, SecretHeader, ServerUrl, bridge};
 use wiretape_proxy::journal::{JournalOptions, Tee};
 use wiretape_proxy::live::{LiveOptions, Origin, random_token};
@@ -109,7 +109,7 @@ pub(crate) fn run(mut args: RecordArgs) -> Result<ExitCode, CommandError> {
     let common = common(&args)?;
     let feed = feed(&args)?;
     // The feed is started last, because it may create the store: all options are valid by then.
-    let common = common.with_tee(feed.as_ref().map(StoreFeed::tee));
+    let common = common.with_tee(feed.as_ref().map(|feed| Arc::new(feed.tee()) as Tee));
     // Kept for the error message; the options take ownership of the command.
     let command = args.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let outcome = match url {
@@ -120,20 +120,41 @@ pub(crate) fn run(mut args: RecordArgs) -> Result<ExitCode, CommandError> {
     };
     // Also after a failure: what was recorded until then belongs in the store.
     if let Some(feed) = feed {
-        feed.finish();
+        finish(feed);
     }
     let outcome = outcome?;
     report(&outcome, &command);
     Ok(ExitCode::passed_on(outcome.exit_code))
 }
 
-/// The feed to the store, unless it is disabled.
-fn feed(args: &RecordArgs) -> Result<Option<StoreFeed>, CommandError> {
+/// The feed to the store, unless it is disabled or can't be started.
+fn feed(args: &RecordArgs) -> Result<Option<LiveFeed>, CommandError> {
     if args.no_store {
         return Ok(None);
     }
     let store = args.store.clone().map_or_else(dirs::store_file, Ok)?;
-    Ok(StoreFeed::start(&store, RetentionConfig::default().retention()))
+    let feed = LiveFeed::start(&store, RetentionConfig::default().retention(), warn_of_store);
+    Ok(feed.inspect_err(|error| warn_of_store(&error.to_string())).ok())
+}
+
+/// Waits for the feed, and reports what is missing in the store.
+fn finish(feed: LiveFeed) {
+    // A trace that is not marked as complete is loaded again.
+    const REMEDY: &str = "run `wiretape store load TRACE` to load the whole trace";
+    let missed = feed.finish();
+    if missed.timed_out {
+        warn_of_store(&format!("writing is too slow: the end of this session may be missing; {REMEDY}"));
+    }
+    if missed.dropped > 0 {
+        let dropped = units::count(missed.dropped, "write");
+        warn_of_store(&format!(
+            "{dropped} dropped because they were too large or arrived too fast; {REMEDY}"
+        ));
+    }
+}
+
+fn warn_of_store(what: &str) {
+    output::warn(format!("wiretape: store: {what}; the trace is not affected"));
 }
 
 fn options(args: RecordArgs, common: Common) -> RecordOptions {

@@ -109,8 +109,10 @@ pub(super) fn program_name(name: Option<&str>, version: Option<&str>) -> Option<
     (!words.is_empty()).then(|| printable(&words.join(" ")).into_owned())
 }
 
-/// From the start to the end, or to the last call.
+/// From the start to the last activity. Over stdio, that is the end of the server; a proxy's sessions end when they
+/// were idle for long, which is no activity.
 pub(super) fn duration_us(session: &SessionRecord) -> u64 {
-    let end = session.ended.unwrap_or(session.last_seen);
+    let ended = session.ended.filter(|_| session.listener.is_none());
+    let end = ended.unwrap_or(session.last_seen).max(session.last_seen);
     u64::try_from(end.saturating_sub(session.started)).unwrap_or(0).saturating_mul(1000)
 }

@@ -233,7 +233,7 @@ fn load(args: &LoadArgs) -> Result<ExitCode, CommandError> {
     } else {
         print_loads(&loads)?;
     }
-    let is_loaded = |load: &LoadResult| matches!(load.outcome, Outcome::Done(_));
+    let is_loaded = |load: &LoadResult| matches!(load.outcome, LoadOutcome::Done(_));
     Ok(if loads.iter().all(|load| is_loaded(load) && load.damaged_lines == 0) {
         ExitCode::OK
     } else if loads.iter().any(is_loaded) {
@@ -249,13 +249,13 @@ fn load(args: &LoadArgs) -> Result<ExitCode, CommandError> {
 struct LoadResult {
     path: Option<PathBuf>,
     #[serde(flatten)]
-    outcome: Outcome,
+    outcome: LoadOutcome,
     damaged_lines: u64,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Outcome {
+enum LoadOutcome {
     Done(Loaded),
     Refused(LoadRefusal),
 }
@@ -300,7 +300,7 @@ fn resolve(trace: &TraceSelector) -> Result<(PathBuf, Head), (Option<PathBuf>, C
 fn refused(path: Option<PathBuf>, error: &CommandError) -> LoadResult {
     // At once: the results follow when all traces are loaded.
     error.print();
-    let outcome = Outcome::Refused(LoadRefusal { error: error.to_string() });
+    let outcome = LoadOutcome::Refused(LoadRefusal { error: error.to_string() });
     LoadResult { path, outcome, damaged_lines: 0 }
 }
 
@@ -334,11 +334,11 @@ fn load_recording(recording: &Recording, writer: &mut Writer) -> Result<Vec<Load
     for part in &recording.parts {
         let (loaded, damaged_lines) = load_part(&part.path, &mut loader)?;
         let path = Some(part.path.clone());
-        loads.push(LoadResult { path, outcome: Outcome::Done(loaded), damaged_lines });
+        loads.push(LoadResult { path, outcome: LoadOutcome::Done(loaded), damaged_lines });
     }
     let unanswered = loader.finish().map_err(|error| load_error(Path::new(""), error))?;
     let last = loads.iter_mut().rev().find_map(|load| match &mut load.outcome {
-        Outcome::Done(Loaded::Loaded { calls, .. }) => Some(calls),
+        LoadOutcome::Done(Loaded::Loaded { calls, .. }) => Some(calls),
         _ => None,
     });
     if let Some(calls) = last {
@@ -400,11 +400,11 @@ fn print_loads(loads: &[LoadResult]) -> Result<(), CommandError> {
         let path = load.path.as_deref().unwrap_or(Path::new("")).display().to_string();
         let path = printable(&path);
         match &load.outcome {
-            Outcome::Done(Loaded::Loaded { calls, .. }) => {
+            LoadOutcome::Done(Loaded::Loaded { calls, .. }) => {
                 writeln!(out, "{path}: loaded {}", units::count(*calls, "call"))?;
             }
-            Outcome::Done(Loaded::AlreadyThere { .. }) => writeln!(out, "{path}: already loaded")?,
-            Outcome::Refused(_) => {}
+            LoadOutcome::Done(Loaded::AlreadyThere { .. }) => writeln!(out, "{path}: already loaded")?,
+            LoadOutcome::Refused(_) => {}
         }
     }
     Ok(out.flush()?)

@@ -169,14 +169,24 @@ fn old_transport(proxy: &Proxy, upstream: &Upstream) {
 fn stateless(proxy: &Proxy, upstream: &Upstream) {
     let introduction = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"modern","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
     let mut client = proxy.connect();
+    let mut say = |request: &str, response: &str| {
+        client.send(post("MCP-Protocol-Version: 2026-07-28\r\n", request));
+        let mut server = upstream.accept();
+        server.receive();
+        server.send(ok("Connection: close\r\n", response));
+        client.receive();
+    };
+    let server = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"modern-demo","version":"4"}}"#;
+    say(
+        &format!(r#"{{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{{{introduction}}}}}"#),
+        &format!(
+            r#"{{"jsonrpc":"2.0","id":0,"result":{{"supportedVersions":["2026-07-28"],"capabilities":{{}},{server}}}}}"#
+        ),
+    );
     for id in 1..=2 {
         let call = call(id, "stateless")
             .replace("\"name\":\"stateless\"", &format!("\"name\":\"stateless\",{introduction}"));
-        client.send(post("MCP-Protocol-Version: 2026-07-28\r\n", &call));
-        let mut server = upstream.accept();
-        server.receive();
-        server.send(ok("Connection: close\r\n", &result(id)));
-        client.receive();
+        say(&call, &result(id));
     }
 }
 
@@ -250,7 +260,7 @@ fn check(options: &[&str]) {
         assert!(!live.is_empty(), "{command:?}");
         assert_eq!(loaded, live, "{command:?}");
     }
-    assert_eq!(told(&stopped, &logs, "loaded.db").len(), 66);
+    assert_eq!(told(&stopped, &logs, "loaded.db").len(), 67);
 }
 
 #[test]
@@ -261,6 +271,25 @@ fn loaded_traces_become_what_the_proxy_has_stored() {
 #[test]
 fn so_do_rotated_ones_in_any_order() {
     check(&["--max-bytes", "4000"]);
+}
+
+/// Since 2026-07-28 there is no `initialize`: both sides introduce themselves in `_meta`.
+#[test]
+fn a_stateless_session_has_the_names_of_both_sides() {
+    let upstream = Upstream::listen();
+    let proxy = Proxy::before(&upstream, &[]);
+    stateless(&proxy, &upstream);
+    let stopped = proxy.stop();
+    let sessions = lines(&stopped, &["sessions", "--json", "--store", "data/store.db"]);
+    assert_eq!(sessions.len(), 1, "{sessions:?}");
+    let session = &sessions[0];
+    assert_eq!((&session["clientName"], &session["clientVersion"]), (&"modern".into(), &"1".into()));
+    assert_eq!((&session["serverName"], &session["serverVersion"]), (&"modern-demo".into(), &"4".into()));
+    let id = session["id"].as_str().unwrap();
+    let command = ["session", id, "--json", "--store", "data/store.db"];
+    let output = wiretape(stopped.home()).args(command).output().unwrap();
+    let one: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&one["session"]["serverName"], &one["session"]["calls"]), (&"modern-demo".into(), &3.into()));
 }
 
 /// Method, tool, id, outcome and duration of a call, as `calls` or `logs` print it.

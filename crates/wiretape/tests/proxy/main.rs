@@ -24,6 +24,7 @@ mod oauth;
 mod proxy;
 mod recordings;
 mod silence;
+mod sinks;
 mod streams;
 mod trace;
 mod wire;

@@ -47,7 +47,7 @@ fn a_store_that_can_t_be_written_costs_one_warning() {
     let ended = session(&home, &["--store", store.to_str().unwrap()]);
     assert_eq!((ended.code, ended.stdout.as_slice()), (Some(7), &b""[..]));
     assert_eq!(ended.warnings().len(), 1, "{}", ended.stderr);
-    assert!(ended.warnings()[0].contains("the store: "), "{}", ended.stderr);
+    assert!(ended.warnings()[0].contains("wiretape: store: "), "{}", ended.stderr);
     assert_eq!(home.trace().messages(wiretape_trace::message::Direction::ClientToServer).len(), 3);
 }
 

@@ -212,6 +212,7 @@ impl CallRows {
             trace: context.trace.clone(),
             status: call.outcome,
             latency_us: call.duration_us,
+            exchange_us: call.duration_us,
             upstream_us: None,
             first_byte_us: None,
             request_bytes: call.request_bytes,

@@ -262,7 +262,10 @@ impl Exchanges {
                 call.upstream_us = None;
                 call.first_byte_us = None;
             }
-            call.latency_us = call.latency_us.filter(|_| self.times == Times::Known);
+            if self.times == Times::Unknown {
+                call.latency_us = None;
+                call.exchange_us = None;
+            }
         }
         row
     }

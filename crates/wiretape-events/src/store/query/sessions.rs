@@ -42,7 +42,7 @@ pub struct SessionRecord {
     /// When its last call ended, in milliseconds since 1970.
     #[serde(serialize_with = "super::iso")]
     pub last_seen: i64,
-    /// When it ended, if that was observed.
+    /// When it ended, if that was observed, or if its proxy had to end it because it was idle for so long.
     #[serde(serialize_with = "super::iso_or_null")]
     pub ended: Option<i64>,
     /// If its server crashed: the exit status, and the last line on standard error.
@@ -67,9 +67,13 @@ pub struct SessionCalls {
     pub calls: Vec<CallRecord>,
 }
 
+// A proxy that was killed ends no sessions, and after a restart it doesn't know those that are not used again. So a
+// proxy's session counts as ended after thirty minutes without an exchange, the default of `--session-idle`, as if
+// the proxy had ended it then. A session without a listener, such as one over stdio, may be idle for longer.
 const SELECT: &str = "SELECT name, server, listener, transport, client_name, client_version, client_platform, \
-     protocol_version, server_name, server_version, trace, started, last_seen, ended, calls, errors, id, \
-     first_call, last_call, CASE WHEN ended IS NULL THEN NULL ELSE crash END FROM session";
+     protocol_version, server_name, server_version, trace, started, last_seen, \
+     coalesce(ended, CASE WHEN listener IS NOT NULL AND last_seen + 1800000 < unixepoch() * 1000 \
+         THEN last_seen + 1800000 END), calls, errors, id, first_call, last_call, CASE WHEN ended IS NULL THEN NULL ELSE crash END FROM session";
 
 impl Store {
     /// The sessions that were active in the filter's time and have matching calls, the most recently active

@@ -6,13 +6,18 @@
 //!
 //! `cargo test -p wiretape-trace --lib corpus -- --nocapture` prints the tables.
 
+#[cfg(test)]
 mod documents;
+#[cfg(test)]
 mod lookalikes;
 mod names;
+#[cfg(test)]
 mod placements;
 mod tokens;
 
+#[cfg(test)]
 use super::{LineState, RedactionKey, Redactor, Rules};
+#[cfg(test)]
 use std::collections::BTreeMap;
 
 /// Random numbers from a seed (xorshift).
@@ -42,7 +47,29 @@ pub(super) const ALPHANUMERIC: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO
 pub(super) const HEX: &str = "0123456789abcdef";
 pub(super) const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/// A generated secret.
+#[derive(Debug, Clone)]
+pub struct Secret {
+    /// The kind of token, or the name.
+    pub kind: String,
+    /// The name of a value that is secret by its name alone; `None` for a token with a format of its own.
+    pub name: Option<&'static str>,
+    /// The secret itself.
+    pub text: String,
+}
+
+/// All kinds of tokens, and a value for each name. The same at every call.
+pub fn secrets() -> Vec<Secret> {
+    let tokens = tokens::tokens().into_iter();
+    let tokens = tokens.map(|token| Secret { kind: token.kind, name: None, text: token.text });
+    let names = names::names().into_iter();
+    let names =
+        names.map(|named| Secret { kind: named.name.to_owned(), name: Some(named.name), text: named.value });
+    tokens.chain(names).collect()
+}
+
 /// How the text of a case reaches the redactor.
+#[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Json,
@@ -53,6 +80,7 @@ pub(super) enum Way {
 }
 
 /// A text with secrets in it.
+#[cfg(test)]
 pub(super) struct Case {
     /// The row of the table that it counts for.
     pub(super) group: String,
@@ -63,6 +91,7 @@ pub(super) struct Case {
     pub(super) secrets: Vec<String>,
 }
 
+#[cfg(test)]
 fn redacted(redactor: &Redactor, way: Way, text: &str) -> String {
     let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match way {
@@ -82,18 +111,20 @@ fn redacted(redactor: &Redactor, way: Way, text: &str) -> String {
     }
 }
 
-/// Whether two fifths of a secret are left.
-fn is_leaked(clean: &str, secret: &str) -> bool {
+/// Whether two fifths of a secret are left, and at least six characters.
+pub fn is_leaked(clean: &str, secret: &str) -> bool {
     let secret: Vec<char> = secret.chars().collect();
     let length = (secret.len() * 2).div_ceil(5).max(6).min(secret.len());
     secret.windows(length).any(|run| clean.contains(&run.iter().collect::<String>()))
 }
 
+#[cfg(test)]
 fn redactor() -> Redactor {
     Redactor::new(&Rules::default(), &RedactionKey::new([7; 32])).unwrap()
 }
 
 /// Prints the share of secrets found in each group, and returns the whole with what was missed.
+#[cfg(test)]
 fn recall(cases: &[Case]) -> (f64, Vec<String>) {
     let redactor = redactor();
     let mut groups: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
@@ -115,16 +146,19 @@ fn recall(cases: &[Case]) -> (f64, Vec<String>) {
     (share(found, all), missed)
 }
 
+#[cfg(test)]
 fn share(found: usize, all: usize) -> f64 {
     100.0 * found as f64 / all.max(1) as f64
 }
 
+#[cfg(test)]
 fn print_table(groups: &BTreeMap<&str, (usize, usize)>) {
     for (group, (found, all)) in groups {
         println!("| {group:44} | {found:5} of {all:5} | {:5.1} % |", share(*found, *all));
     }
 }
 
+#[cfg(test)]
 fn print_some(what: &str, lines: &[String]) {
     println!("{what}: {}", lines.len());
     for line in lines.iter().take(40) {

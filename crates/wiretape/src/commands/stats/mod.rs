@@ -1,6 +1,7 @@
 //! `wiretape stats`: calls, failures and latencies, by tool.
 
 mod command;
+mod json;
 mod of_store;
 mod of_traces;
 mod table;

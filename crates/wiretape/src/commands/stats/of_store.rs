@@ -1,8 +1,9 @@
 //! Statistics of the store, which are computed by SQL.
 
 use super::StatsFormat;
-use super::of_traces::LatencyJson;
+use super::json::{CallsJson, LatencyJson};
 use super::table::{self, Row};
+use crate::commands::outcomes_json::OutcomesJson;
 use crate::error::CommandError;
 use crate::names::Names;
 use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
@@ -105,7 +106,7 @@ impl<'a> StatsJson<'a> {
         StatsJson {
             store,
             rows: stats.rows.iter().map(RowJson::new).collect(),
-            totals: CallsJson::new(&stats.totals),
+            totals: calls_json(&stats.totals),
         }
     }
 }
@@ -127,55 +128,25 @@ impl<'a> RowJson<'a> {
             method: &row.method,
             tool: row.tool.as_deref(),
             dir: "in",
-            calls: CallsJson::new(row),
+            calls: calls_json(row),
         }
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CallsJson {
-    calls: u64,
-    errors: u64,
-    tool_errors: u64,
-    protocol_errors: u64,
-    http_errors: u64,
-    timed_out: u64,
-    cancelled: u64,
-    disconnected: u64,
-    crashed: u64,
-    unanswered: u64,
-    pending: u64,
-    request_bytes: u64,
-    response_bytes: u64,
-    latency_us: LatencyJson,
-}
-
-impl CallsJson {
-    fn new(record: &StatsRecord) -> Self {
-        let counts = &record.counts;
-        CallsJson {
-            calls: record.calls,
-            errors: record.errors,
-            tool_errors: counts.tool_errors,
-            protocol_errors: counts.protocol_errors,
-            http_errors: counts.http_errors,
-            timed_out: counts.timed_out,
-            cancelled: counts.cancelled,
-            disconnected: counts.disconnected,
-            crashed: counts.crashed,
-            unanswered: counts.unanswered,
-            pending: counts.pending,
-            request_bytes: record.request_bytes,
-            response_bytes: record.response_bytes,
-            latency_us: LatencyJson {
-                measured: record.measured,
-                p50: record.p50_us,
-                p95: record.p95_us,
-                p99: record.p99_us,
-                mean: record.mean_us,
-                max: record.max_us,
-            },
-        }
+fn calls_json(record: &StatsRecord) -> CallsJson {
+    CallsJson {
+        calls: record.calls,
+        outcomes: OutcomesJson::new(&record.counts),
+        request_bytes: record.request_bytes,
+        response_bytes: record.response_bytes,
+        result_tokens: None,
+        latency_us: LatencyJson {
+            measured: record.measured,
+            p50: record.p50_us,
+            p95: record.p95_us,
+            p99: record.p99_us,
+            mean: record.mean_us,
+            max: record.max_us,
+        },
     }
 }

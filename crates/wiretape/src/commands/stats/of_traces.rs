@@ -1,7 +1,9 @@
 //! Statistics of traces, which are read in full.
 
 use super::StatsFormat;
+use super::json::{CallsJson, LatencyJson};
 use super::table::{self, Row};
+use crate::commands::outcomes_json::OutcomesJson;
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
 use crate::selector::TraceSelector;
@@ -11,7 +13,6 @@ use crate::units;
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use wiretape_analyze::latency::Latencies;
 use wiretape_analyze::operation::OperationKind;
 use wiretape_analyze::reading::{Reading, RecordingState};
 use wiretape_analyze::stats::{CallStats, OperationStats, StatsRow, Subject, ToolStats};
@@ -197,8 +198,8 @@ fn print_json(
     let report = StatsJson {
         traces: traces.iter().map(TraceJson::new).collect(),
         rows: rows.iter().map(|row| RowJson::new(row, tokens)).collect(),
-        totals: CallsJson::new(&stats.totals(), tokens),
-        server_requests: CallsJson::new(&stats.server_requests(), tokens),
+        totals: calls_json(&stats.totals(), tokens),
+        server_requests: calls_json(&stats.server_requests(), tokens),
         operations: stats.operations().iter().map(OperationsJson::new).collect(),
         encoding: (tokens == Tokens::Counted).then_some(tokens::ENCODING),
         crashes: crashes.iter().map(CrashJson::new).collect(),
@@ -259,6 +260,17 @@ impl<'a> TraceJson<'a> {
     }
 }
 
+fn calls_json(stats: &CallStats, tokens: Tokens) -> CallsJson {
+    CallsJson {
+        calls: stats.counts.calls,
+        outcomes: OutcomesJson::new(&stats.counts),
+        request_bytes: stats.request_bytes,
+        response_bytes: stats.response_bytes,
+        result_tokens: (tokens == Tokens::Counted).then_some(stats.result_tokens),
+        latency_us: LatencyJson::new(&stats.latencies),
+    }
+}
+
 #[derive(Serialize)]
 struct RowJson<'a> {
     method: &'a str,
@@ -279,75 +291,7 @@ impl<'a> RowJson<'a> {
             Direction::ClientToServer => "in",
             Direction::ServerToClient => "out",
         };
-        RowJson { method, tool, dir, calls: CallsJson::new(&row.stats, tokens) }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CallsJson {
-    calls: u64,
-    errors: u64,
-    tool_errors: u64,
-    protocol_errors: u64,
-    http_errors: u64,
-    timed_out: u64,
-    cancelled: u64,
-    disconnected: u64,
-    crashed: u64,
-    unanswered: u64,
-    pending: u64,
-    request_bytes: u64,
-    response_bytes: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result_tokens: Option<u64>,
-    latency_us: LatencyJson,
-}
-
-/// Latency percentiles, in microseconds.
-#[derive(Serialize)]
-pub(super) struct LatencyJson {
-    pub(super) measured: u64,
-    pub(super) p50: Option<u64>,
-    pub(super) p95: Option<u64>,
-    pub(super) p99: Option<u64>,
-    pub(super) mean: Option<u64>,
-    pub(super) max: Option<u64>,
-}
-
-impl CallsJson {
-    fn new(stats: &CallStats, tokens: Tokens) -> Self {
-        let (counts, latencies) = (stats.counts, &stats.latencies);
-        CallsJson {
-            calls: counts.calls,
-            errors: counts.errors(),
-            tool_errors: counts.tool_errors,
-            protocol_errors: counts.protocol_errors,
-            http_errors: counts.http_errors,
-            timed_out: counts.timed_out,
-            cancelled: counts.cancelled,
-            disconnected: counts.disconnected,
-            crashed: counts.crashed,
-            unanswered: counts.unanswered,
-            pending: counts.pending,
-            request_bytes: stats.request_bytes,
-            response_bytes: stats.response_bytes,
-            result_tokens: (tokens == Tokens::Counted).then_some(stats.result_tokens),
-            latency_us: LatencyJson::new(latencies),
-        }
-    }
-}
-
-impl LatencyJson {
-    fn new(latencies: &Latencies) -> Self {
-        LatencyJson {
-            measured: latencies.measured(),
-            p50: latencies.percentile(50),
-            p95: latencies.percentile(95),
-            p99: latencies.percentile(99),
-            mean: latencies.mean(),
-            max: latencies.max(),
-        }
+        RowJson { method, tool, dir, calls: calls_json(&row.stats, tokens) }
     }
 }
 

@@ -1,34 +1,38 @@
-//! The bounded queue between two threads of the bus.
+//! The bounded queue between two threads: from a producer to the bus, to a sink, or to the store's feed.
 
 use parking_lot::{Condvar, Mutex};
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Moves items from producers to one consumer, bounded by their number and their weight.
+/// Moves what producers append to a buffer `B` to one consumer, bounded by the number of items and their weight.
 ///
 /// Producers never wait. The consumer lets items gather for a moment ([`QueueLimits::gather`]), so that under
 /// load it is woken a few hundred times a second and not once per item: at 20,000 requests a second, waking
 /// costs more than the rest of the hand-over (`docs/design/0007-events-and-the-store.md`). The channels of
 /// `std::sync::mpsc` bound neither the weight nor the wake-ups.
+///
+/// The buffer is a `Vec<T>` of items, or a `Vec<u8>` to which lines are appended: a line of a recording then costs no
+/// allocation, and the lock is held for a copy of the line only.
 #[derive(Debug)]
-pub(super) struct Queue<T> {
-    state: Mutex<QueueState<T>>,
+pub(crate) struct Queue<B> {
+    state: Mutex<QueueState<B>>,
     news: Condvar,
     limits: QueueLimits,
 }
 
 /// The bounds of a queue.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct QueueLimits {
-    pub(super) items: usize,
-    pub(super) weight: usize,
+pub(crate) struct QueueLimits {
+    pub(crate) items: usize,
+    /// For bytes, their number; for other items, about what they keep allocated.
+    pub(crate) weight: usize,
     /// How long the consumer waits for more once there is an item. Events are late by at most this per queue.
-    pub(super) gather: Duration,
+    pub(crate) gather: Duration,
 }
 
 #[derive(Debug)]
-struct QueueState<T> {
-    items: VecDeque<(T, usize)>,
+struct QueueState<B> {
+    buffer: B,
+    items: usize,
     weight: usize,
     /// The consumer is waiting for the first item, and has to be notified when it arrives.
     asleep: bool,
@@ -37,7 +41,7 @@ struct QueueState<T> {
 
 /// The reason why [`Queue::take`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TakeResult {
+pub(crate) enum TakeResult {
     /// At least one item was taken.
     Items,
     /// The deadline passed, and the queue was empty.
@@ -46,34 +50,35 @@ pub(super) enum TakeResult {
     Closed,
 }
 
-impl<T> QueueState<T> {
+impl<B> QueueState<B> {
     fn has_room(&self, limits: &QueueLimits, weight: usize) -> bool {
         // An item heavier than the limit is accepted by an empty queue. Otherwise one large message could
         // never pass.
-        let is_full = self.items.len() >= limits.items
-            || (self.weight + weight > limits.weight && !self.items.is_empty());
+        let is_full = self.items >= limits.items || (self.weight + weight > limits.weight && self.items > 0);
         !is_full && !self.closed
     }
 
-    fn push(&mut self, item: T, weight: usize) {
-        self.items.push_back((item, weight));
+    fn append(&mut self, weight: usize, append: impl FnOnce(&mut B)) {
+        append(&mut self.buffer);
+        self.items += 1;
         self.weight += weight;
     }
 }
 
-impl<T> Queue<T> {
-    pub(super) fn new(limits: QueueLimits) -> Self {
-        let state = QueueState { items: VecDeque::new(), weight: 0, asleep: false, closed: false };
+impl<B: Default> Queue<B> {
+    pub(crate) fn new(limits: QueueLimits) -> Self {
+        let state = QueueState { buffer: B::default(), items: 0, weight: 0, asleep: false, closed: false };
         Queue { state: Mutex::new(state), news: Condvar::new(), limits }
     }
 
-    /// Appends an item; `false` if the queue is full or closed. It never blocks on the consumer.
-    pub(super) fn offer(&self, item: T, weight: usize) -> bool {
+    /// Appends an item with a function that is called under the lock; `false`, without calling it, if the queue is full
+    /// or closed. It never blocks on the consumer.
+    pub(crate) fn offer_with(&self, weight: usize, append: impl FnOnce(&mut B)) -> bool {
         let mut state = self.state.lock();
         if !state.has_room(&self.limits, weight) {
             return false;
         }
-        state.push(item, weight);
+        state.append(weight, append);
         if std::mem::take(&mut state.asleep) {
             // Unlocked first: the woken consumer would otherwise run into the lock and sleep again.
             drop(state);
@@ -82,30 +87,11 @@ impl<T> Queue<T> {
         true
     }
 
-    /// Appends items as [`offer`](Self::offer) does, under one lock and with at most one wake-up. Returns how many were
-    /// not accepted.
-    pub(super) fn offer_all(&self, items: impl Iterator<Item = (T, usize)>) -> u64 {
+    /// Takes all items, waiting for the first one until `deadline`. `into` has to be empty: it is swapped with the
+    /// queue's buffer, so that the memory of both is reused and nothing is copied under the lock.
+    pub(crate) fn take(&self, into: &mut B, deadline: Option<Instant>) -> TakeResult {
         let mut state = self.state.lock();
-        let mut refused = 0;
-        for (item, weight) in items {
-            if state.has_room(&self.limits, weight) {
-                state.push(item, weight);
-            } else {
-                refused += 1;
-            }
-        }
-        let wakes = !state.items.is_empty() && std::mem::take(&mut state.asleep);
-        drop(state);
-        if wakes {
-            self.news.notify_one();
-        }
-        refused
-    }
-
-    /// Takes all items, waiting for the first one until `deadline`.
-    pub(super) fn take(&self, into: &mut Vec<T>, deadline: Option<Instant>) -> TakeResult {
-        let mut state = self.state.lock();
-        while state.items.is_empty() && !state.closed {
+        while state.items == 0 && !state.closed {
             state.asleep = true;
             match deadline {
                 None => self.news.wait(&mut state),
@@ -127,18 +113,48 @@ impl<T> Queue<T> {
         }
         state.asleep = false;
         state.weight = 0;
-        into.extend(state.items.drain(..).map(|(item, _)| item));
-        if into.is_empty() { TakeResult::Closed } else { TakeResult::Items }
+        if std::mem::take(&mut state.items) == 0 {
+            return TakeResult::Closed;
+        }
+        std::mem::swap(&mut state.buffer, into);
+        TakeResult::Items
     }
 
     /// Rejects further items; those in the queue can still be taken.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.state.lock().closed = true;
         self.news.notify_all();
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.state.lock().items.len()
+    pub(crate) fn len(&self) -> usize {
+        self.state.lock().items
+    }
+}
+
+impl<T> Queue<Vec<T>> {
+    /// Appends an item; `false` if the queue is full or closed.
+    pub(crate) fn offer(&self, item: T, weight: usize) -> bool {
+        self.offer_with(weight, |items| items.push(item))
+    }
+
+    /// Appends items as [`offer`](Self::offer) does, under one lock and with at most one wake-up. Returns how many were
+    /// not accepted.
+    pub(crate) fn offer_all(&self, items: impl Iterator<Item = (T, usize)>) -> u64 {
+        let mut state = self.state.lock();
+        let mut refused = 0;
+        for (item, weight) in items {
+            if state.has_room(&self.limits, weight) {
+                state.append(weight, |items| items.push(item));
+            } else {
+                refused += 1;
+            }
+        }
+        let wakes = state.items > 0 && std::mem::take(&mut state.asleep);
+        drop(state);
+        if wakes {
+            self.news.notify_one();
+        }
+        refused
     }
 }
 
@@ -146,7 +162,7 @@ impl<T> Queue<T> {
 mod tests {
     use super::*;
 
-    fn queue(items: usize, weight: usize) -> Queue<u32> {
+    fn queue(items: usize, weight: usize) -> Queue<Vec<u32>> {
         Queue::new(QueueLimits { items, weight, gather: Duration::from_millis(1) })
     }
 
@@ -198,8 +214,10 @@ mod tests {
         let queue = queue(1000, 100_000);
         std::thread::scope(|scope| {
             let taker = scope.spawn(|| {
-                let mut all = Vec::new();
-                while queue.take(&mut all, None) == TakeResult::Items && all.len() < 100 {}
+                let (mut all, mut taken) = (Vec::new(), Vec::new());
+                while all.len() < 100 && queue.take(&mut taken, None) == TakeResult::Items {
+                    all.append(&mut taken);
+                }
                 all
             });
             for n in 0..100 {
