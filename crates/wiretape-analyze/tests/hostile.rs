@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
 
 use wiretape_analyze::definitions::Collector;
+use wiretape_analyze::export::{self, ExportOptions, Survey};
 use wiretape_analyze::filter::Filter;
+use wiretape_analyze::lint::{LintOptions, Linter, rules};
 use wiretape_analyze::listing::{CallLister, HELD};
 use wiretape_analyze::reading::{Reading, RecordingState};
 use wiretape_analyze::stats::ToolStats;
@@ -48,6 +50,31 @@ fn response(id: &str, us: u64) -> String {
 #[test]
 fn requests_that_nobody_answers() {
     assert_eq!(look((0..MANY).map(|n| request(&n.to_string(), n))), MANY);
+}
+
+/// In quadratic time, each of these would take minutes.
+#[test]
+fn requests_that_nobody_answers_are_exported_and_checked() {
+    let options = ExportOptions { episode_id: "e".to_owned(), test_id: None, prompt: "p".to_owned() };
+    for name in ["har", "perfetto", "csv", "assay-v2"] {
+        let mut exporter = export::find(name).unwrap().begin(&options, &Survey::new());
+        let mut out = Vec::new();
+        exporter.begin(&mut out).unwrap();
+        for (number, line) in (1..).zip((0..MANY).map(|n| request(&n.to_string(), n))) {
+            let bytes = line.as_bytes();
+            exporter.line(&Line { number, offset: 0, bytes, record: parse_line(bytes) }, &mut out).unwrap();
+        }
+        exporter.finish(RecordingState::Over, &mut out).unwrap();
+        let unanswered = if name == "assay-v2" { "timeout/no_response" } else { "unanswered" };
+        let found = memchr::memmem::find_iter(&out, unanswered.as_bytes()).count();
+        assert_eq!(found as u64, MANY, "{name}");
+    }
+    let mut linter = Linter::new(LintOptions { revision: None, rules: rules::ALL.to_vec(), limit: Some(20) });
+    for (number, line) in (1..).zip((0..MANY).map(|n| request(&n.to_string(), n))) {
+        let bytes = line.as_bytes();
+        linter.observe(&Line { number, offset: 0, bytes, record: parse_line(bytes) });
+    }
+    linter.finish();
 }
 
 #[test]

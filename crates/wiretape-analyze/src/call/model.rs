@@ -42,6 +42,8 @@ pub struct Call {
     pub request_bytes: u64,
     /// The size of the response's payload, if there is one.
     pub response_bytes: Option<u64>,
+    /// The number of the HTTP exchange of the request.
+    pub exchange: Option<u64>,
     /// The number of the call during which the other side made this one.
     pub parent: Option<u64>,
     /// The number of the first call of the operation that it belongs to.

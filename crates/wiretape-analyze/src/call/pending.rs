@@ -325,6 +325,7 @@ impl PendingCall {
             http_status: rare.and_then(|rare| rare.http_status),
             request_bytes: self.request_bytes,
             response_bytes: None,
+            exchange: self.exchange(),
             parent: self.parent(),
             operation: self.operation(),
             nested: of(|rare| rare.nested),

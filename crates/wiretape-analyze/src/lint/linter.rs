@@ -5,7 +5,7 @@
 //! against the state that the previous one left.
 //!
 //! Which request a response answers is decided by [`crate::reading`], as everywhere; the linter only keeps
-//! [`RequestFacts`] with each pending call. Messages of the stateless revision (since 2026-07-28) and of the revisions with
+//! [`KeptFacts`] with each pending call. Messages of the stateless revision (since 2026-07-28) and of the revisions with
 //! sessions may be mixed in one trace, so the revision is determined per message ([`revision_of`]).
 //!
 //! Traces may be hostile. Everything that is kept beyond pending calls has a limit: [`MAX_SESSIONS`], [`MAX_PIECES`], and
@@ -17,9 +17,11 @@ use super::revision::Revision;
 use super::rule::{Check, Rule};
 use super::schema;
 use super::session::{
-    Cancellation, ClientFeature, Initialize, RequestFacts, Session, Token, TraceFacts, has,
+    Cancellation, ClientFeature, Initialize, KeptFacts, RareFacts, RequestFacts, Session, Token, TraceFacts,
+    has,
 };
 use super::view::{ExchangeView, MessageView, PayloadView, Piece, TextView, TraceEnd, UnansweredCall};
+use crate::call::Call;
 use crate::reading::{Analysis, Cause, Closed, LineView, Meaning, Reading, RecordingState, Seen};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use wiretape_trace::format::{End, HttpContext, Line, Message, Meta, OtherText, Record, Stamp};
@@ -167,8 +169,9 @@ impl Linting {
     }
 
     /// Checks a call that has no answer at the end of the trace.
-    fn unanswered(&mut self, closed: &Closed<'_, '_>, request: &RequestFacts) {
-        let exchange = request.exchange.and_then(|x| self.exchanges.get(x));
+    fn unanswered(&mut self, closed: &Closed<'_, '_>, kept: &KeptFacts) {
+        let request = &RequestFacts::new(closed.call, kept);
+        let exchange = closed.call.exchange.and_then(|x| self.exchanges.get(x));
         let call = UnansweredCall { trace: &self.trace, call: closed.call, request, exchange, us: self.us };
         for &rule in &self.rules.unanswered {
             if let Check::Unanswered(check) = rule.check {
@@ -226,13 +229,13 @@ impl Linting {
         raw: &[u8],
         envelope: &Envelope<'_>,
         meaning: Meaning,
-        own: Option<&mut Option<Box<RequestFacts>>>,
+        calls: CallOfPayload<'_>,
     ) {
         let displaced = self.displaced.take();
-        let request = match (meaning, &own) {
-            // A clone, because the facts live in the pending call while the views below borrow `self`.
-            (Meaning::Answer { .. }, Some(_)) => own.as_deref().and_then(Option::as_deref).cloned(),
-            _ => None,
+        let (request, own) = match calls {
+            CallOfPayload::Answered(call, kept) => (Some(RequestFacts::new(call, kept)), None),
+            CallOfPayload::Begun(own) => (None, Some(own)),
+            CallOfPayload::None => (None, None),
         };
         // Before the checks: rules of this payload look up its own exchange.
         self.record_sent(place, envelope);
@@ -269,8 +272,6 @@ impl Linting {
         let details = RequestDetails::of(&view);
         let speaks_stateless = super::rules::speaks_stateless(&view);
         self.session_mut(place.key).server_is_stateless |= speaks_stateless;
-        // The facts of an answered request were cloned above; only a new request fills its slot.
-        let own = own.filter(|_| matches!(meaning, Meaning::Request { .. }));
         self.record_payload(place, envelope, CheckedPayload { details, request, revision, own });
     }
 
@@ -296,7 +297,7 @@ impl Linting {
         &mut self,
         place: &PayloadContext<'_>,
         envelope: &Envelope<'_>,
-        checked: CheckedPayload<'_>,
+        checked: CheckedPayload<'_, '_>,
     ) {
         let line = place.line.number;
         let key = place.key.to_owned();
@@ -316,19 +317,19 @@ impl Linting {
         &mut self,
         place: &PayloadContext<'_>,
         envelope: &Envelope<'_>,
-        checked: CheckedPayload<'_>,
+        checked: CheckedPayload<'_, '_>,
     ) {
         let line = place.line.number;
         let id = envelope.id.clone().map(|id| self.id_key(id));
         let token = envelope.progress_token.clone().map(Id::into_owned);
         let exchange = place.http.map(|http| http.x);
-        let request = checked.details.into_facts(place, envelope, checked.revision);
+        let method = envelope.method.as_deref().unwrap_or_default();
         let session = self.session_mut(place.key);
         // Sticky: a client that once named a stateless revision is not expected to initialize (2026-07-28 removed
         // `initialize`).
         session.stateless |= own_revision(envelope).is_some_and(Revision::is_stateless);
         if place.direction == Direction::ClientToServer {
-            record_client_request(session, line, place.stamp.seq, &request);
+            record_client_request(session, (line, place.stamp.seq), method, checked.revision);
         }
         if let Some(token) = token {
             let new = Token { line, exchange, progress: None, done: None };
@@ -336,16 +337,21 @@ impl Linting {
         }
         if let Some(id) = id {
             session.ids.entry(place.direction).or_default().insert(&id);
-            if request.method == "subscriptions/listen" {
+            if method == "subscriptions/listen" {
                 session.subscriptions.insert(id.clone(), None);
             }
             if let Some(own) = checked.own {
-                *own = Some(Box::new(request));
+                *own = checked.details.into_kept(envelope, checked.revision);
             }
         }
     }
 
-    fn record_answer(&mut self, place: &PayloadContext<'_>, envelope: &Envelope<'_>, request: &RequestFacts) {
+    fn record_answer(
+        &mut self,
+        place: &PayloadContext<'_>,
+        envelope: &Envelope<'_>,
+        request: &RequestFacts<'_>,
+    ) {
         let line = place.line.number;
         let id = envelope.id.clone().map(|id| self.id_key(id));
         let key = match (&request.initialize, place.session) {
@@ -357,7 +363,7 @@ impl Linting {
         let session = self.session_mut(&key);
         // A task keeps its token: progress continues after the request is answered (2025-11-25, tasks).
         let is_task = result.is_some_and(|result| result.get("task").is_some());
-        if let Some(token) = request.token.as_ref().filter(|_| !is_task) {
+        if let Some(token) = request.token.filter(|_| !is_task) {
             session.tokens.finish(place.direction.reverse(), token, line);
         }
         if let Some(id) = &id {
@@ -366,7 +372,7 @@ impl Linting {
             session.cancelled.remove(&(place.direction.reverse(), id.clone()));
         }
         let Some(result) = result else { return };
-        if let Some(initialize) = &request.initialize {
+        if let Some(initialize) = request.initialize {
             record_agreement(session, line, request, initialize, result);
         }
         if request.method == "tools/list" {
@@ -510,8 +516,8 @@ impl Linting {
 }
 
 impl Analysis for Linting {
-    /// The facts about a request, kept until its response. Boxed, so that a pending call without them costs a pointer.
-    type PerCall = Option<Box<RequestFacts>>;
+    /// What is kept of a request until its response.
+    type PerCall = KeptFacts;
 
     fn begin_line(&mut self, view: &LineView<'_, '_>) {
         self.us = view.line.record.stamp().and_then(|stamp| stamp.us).or(self.us);
@@ -547,15 +553,20 @@ impl Analysis for Linting {
             base: if in_batch { format!("/raw/{}", seen.index) } else { "/raw".to_owned() },
             in_batch,
         };
-        self.payload(&place, seen.raw, seen.envelope, seen.meaning, own);
+        let calls = match (own, seen.meaning, seen.answers) {
+            (Some(own), _, Some(call)) => CallOfPayload::Answered(call, own),
+            (Some(own), Meaning::Request { .. }, None) => CallOfPayload::Begun(own),
+            _ => CallOfPayload::None,
+        };
+        self.payload(&place, seen.raw, seen.envelope, seen.meaning, calls);
         self.key = key;
     }
 
     fn closed(&mut self, closed: &Closed<'_, '_>, request: Self::PerCall) {
-        match (closed.cause, request) {
+        match closed.cause {
             // Reported by the new request, whose `seen` follows this call: the displaced one broke no rule.
-            (Cause::Id, _) => self.displaced = closed.call.id.as_ref().map(|_| closed.call.request.line),
-            (Cause::End, Some(request)) => self.unanswered(closed, &request),
+            Cause::Id => self.displaced = closed.call.id.as_ref().map(|_| closed.call.request.line),
+            Cause::End => self.unanswered(closed, &request),
             _ => {}
         }
     }
@@ -614,13 +625,20 @@ struct PayloadContext<'a> {
     in_batch: bool,
 }
 
+/// The call that a payload begins or answers.
+enum CallOfPayload<'n> {
+    Begun(&'n mut KeptFacts),
+    Answered(&'n Call, &'n KeptFacts),
+    None,
+}
+
 /// The results of checking a payload, besides the findings.
-struct CheckedPayload<'n> {
+struct CheckedPayload<'r, 'n> {
     details: RequestDetails,
-    request: Option<RequestFacts>,
+    request: Option<RequestFacts<'r>>,
     revision: Option<Revision>,
     /// The slot for the request's facts in its pending call.
-    own: Option<&'n mut Option<Box<RequestFacts>>>,
+    own: Option<&'n mut KeptFacts>,
 }
 
 /// What to keep of a request. Collected before the session is borrowed mutably.
@@ -628,7 +646,7 @@ struct CheckedPayload<'n> {
 struct RequestDetails {
     name: Option<String>,
     cursor: Option<String>,
-    initialize: Option<Box<Initialize>>,
+    initialize: Option<Initialize>,
     features: Option<BTreeSet<ClientFeature>>,
     misfit: Option<String>,
 }
@@ -648,7 +666,7 @@ impl RequestDetails {
             cursor: text("cursor"),
             initialize: is_initialize.then(|| {
                 let capabilities = params.get("capabilities").and_then(|value| schema::tree(value.raw));
-                Box::new(Initialize { version: text("protocolVersion"), capabilities })
+                Initialize { version: text("protocolVersion"), capabilities }
             }),
             // Since 2026-07-28, the client declares its capabilities with every request, not once per session.
             features: params
@@ -665,25 +683,18 @@ impl RequestDetails {
         }
     }
 
-    fn into_facts(
-        self,
-        place: &PayloadContext<'_>,
-        envelope: &Envelope<'_>,
-        revision: Option<Revision>,
-    ) -> RequestFacts {
-        RequestFacts {
-            line: place.line.number,
-            method: envelope.method.as_deref().unwrap_or_default().to_owned(),
-            name: self.name,
-            revision,
-            exchange: place.http.map(|http| http.x),
+    fn into_kept(self, envelope: &Envelope<'_>, revision: Option<Revision>) -> KeptFacts {
+        let rare = RareFacts {
+            // The call has the name of a tool.
+            name: self.name.filter(|name| envelope.tool() != Some(name)),
             token: envelope.progress_token.clone().map(Id::into_owned),
             cursor: self.cursor,
-            us: place.stamp.us,
             initialize: self.initialize,
             features: self.features,
             misfit: self.misfit,
-        }
+        };
+        let is_rare = rare != RareFacts::default();
+        KeptFacts { revision, rare: is_rare.then(|| Box::new(rare)) }
     }
 }
 
@@ -702,14 +713,13 @@ fn revision_of(
     place: &PayloadContext<'_>,
     envelope: &Envelope<'_>,
     session: &Session,
-    request: Option<&RequestFacts>,
+    request: Option<&RequestFacts<'_>>,
     exchange: Option<&super::exchange::Exchange>,
     around: Option<Revision>,
 ) -> Option<Revision> {
     if let Some(request) = request {
         let agreed = || Value::parse(envelope.result?).ok()?.get("protocolVersion")?.string();
-        let agreed =
-            request.initialize.as_ref().and_then(|_| agreed()).and_then(|name| Revision::parse(&name));
+        let agreed = request.initialize.and_then(|_| agreed()).and_then(|name| Revision::parse(&name));
         // From the answer to `initialize` on, the server's choice holds, not the client's request.
         return agreed.or(request.revision);
     }
@@ -737,8 +747,13 @@ fn revision_around(session: &Session, header: Option<Revision>) -> Option<Revisi
     }
 }
 
-fn record_client_request(session: &mut Session, line: u64, seq: Option<u64>, request: &RequestFacts) {
-    if request.method == "initialize" {
+fn record_client_request(
+    session: &mut Session,
+    (line, seq): (u64, Option<u64>),
+    method: &str,
+    revision: Option<Revision>,
+) {
+    if method == "initialize" {
         // A repeated `initialize` replaces the first one here; that it was repeated is the finding of another rule.
         session.initialize = Some(line);
         return;
@@ -747,8 +762,8 @@ fn record_client_request(session: &mut Session, line: u64, seq: Option<u64>, req
         session.first_request = session.first_request.or(Some(line));
     } else if session.agreed.is_some()
         // Pings are allowed before `notifications/initialized` (2024-11-05 to 2025-11-25, lifecycle).
-        && request.method != "ping"
-        && !request.revision.is_some_and(Revision::is_stateless)
+        && method != "ping"
+        && !revision.is_some_and(Revision::is_stateless)
     {
         session.first_operation = session.first_operation.or(Some((line, seq)));
     }
@@ -792,7 +807,7 @@ fn record_notification(
 fn record_agreement(
     session: &mut Session,
     line: u64,
-    request: &RequestFacts,
+    request: &RequestFacts<'_>,
     initialize: &Initialize,
     result: Value<'_>,
 ) {
@@ -808,7 +823,7 @@ fn record_agreement(
 fn record_round_trip(
     session: &mut Session,
     line: u64,
-    request: &RequestFacts,
+    request: &RequestFacts<'_>,
     result: Value<'_>,
     id: Option<Id<'static>>,
 ) {
@@ -816,7 +831,7 @@ fn record_round_trip(
     if !request.revision.is_some_and(Revision::is_stateless) {
         return;
     }
-    let subject = subject_of(&request.method, request.name.as_deref());
+    let subject = subject_of(request.method, request.name);
     if result.get("resultType").and_then(Value::string).as_deref() == Some("input_required") {
         let state = result.get("requestState").and_then(Value::string);
         session.states.record_pending(subject, state.as_deref(), id, line);

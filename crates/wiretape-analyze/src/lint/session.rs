@@ -6,6 +6,7 @@
 
 use super::revision::Revision;
 use super::tools::Tools;
+use crate::call::Call;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -365,34 +366,71 @@ impl ClientFeature {
 }
 
 /// The facts about a request that rules need when its response comes.
-#[derive(Debug, Clone)]
-pub struct RequestFacts {
+#[derive(Debug, Clone, Copy)]
+pub struct RequestFacts<'a> {
     /// The line of the request, from 1.
     pub line: u64,
     /// The method; empty if it was not a string.
-    pub method: String,
+    pub method: &'a str,
     /// The tool, prompt or resource URI that it names.
-    pub name: Option<String>,
+    pub name: Option<&'a str>,
     /// The revision that applies to the request.
     pub revision: Option<Revision>,
-    /// The number of the HTTP exchange that carried it.
-    pub exchange: Option<u64>,
     /// The `_meta.progressToken` of the request.
-    pub token: Option<Id<'static>>,
+    pub token: Option<&'a Id<'static>>,
     /// The cursor of the requested page.
-    pub cursor: Option<String>,
+    pub cursor: Option<&'a str>,
     /// Microseconds since the recording began.
     pub us: Option<u64>,
     /// The params of `initialize`.
-    pub initialize: Option<Box<Initialize>>,
+    pub initialize: Option<&'a Initialize>,
     /// The client capabilities in the request's own `_meta` (since 2026-07-28).
-    pub features: Option<BTreeSet<ClientFeature>>,
+    pub features: Option<&'a BTreeSet<ClientFeature>>,
     /// Why its arguments don't match the tool's schema.
-    pub misfit: Option<String>,
+    pub misfit: Option<&'a str>,
+}
+
+impl<'a> RequestFacts<'a> {
+    /// The facts about a call's request.
+    pub(crate) fn new(call: &'a Call, kept: &'a KeptFacts) -> Self {
+        let rare = kept.rare.as_deref();
+        RequestFacts {
+            line: call.request.line,
+            method: &call.method,
+            name: rare.and_then(|rare| rare.name.as_deref()).or(call.tool.as_deref()),
+            revision: kept.revision,
+            token: rare.and_then(|rare| rare.token.as_ref()),
+            cursor: rare.and_then(|rare| rare.cursor.as_deref()),
+            us: call.asked.us,
+            initialize: rare.and_then(|rare| rare.initialize.as_ref()),
+            features: rare.and_then(|rare| rare.features.as_ref()),
+            misfit: rare.and_then(|rare| rare.misfit.as_deref()),
+        }
+    }
+}
+
+/// What is kept with a pending call of the facts about its request, besides those that the call itself has. Small, because a
+/// trace may have a million pending calls.
+#[derive(Debug, Default)]
+pub(crate) struct KeptFacts {
+    pub(crate) revision: Option<Revision>,
+    pub(crate) rare: Option<Box<RareFacts>>,
+}
+
+/// Facts that most requests don't have.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct RareFacts {
+    /// The name, unless it is that of a tool.
+    pub(crate) name: Option<String>,
+    pub(crate) token: Option<Id<'static>>,
+    pub(crate) cursor: Option<String>,
+    pub(crate) initialize: Option<Initialize>,
+    pub(crate) features: Option<BTreeSet<ClientFeature>>,
+    pub(crate) misfit: Option<String>,
 }
 
 /// The params of `initialize`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Initialize {
     /// The requested `protocolVersion`, as written.
     pub version: Option<String>,
@@ -403,6 +441,11 @@ pub struct Initialize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_kept_of_a_request_is_small() {
+        assert_eq!(size_of::<KeptFacts>(), 16);
+    }
 
     #[test]
     fn ids_that_follow_each_other_cost_nothing() {

@@ -36,7 +36,7 @@ pub struct PayloadView<'a> {
     /// The revision that applies; `None` if nothing names one.
     pub revision: Option<Revision>,
     /// The facts about the request that it answers.
-    pub request: Option<&'a RequestFacts>,
+    pub request: Option<&'a RequestFacts<'a>>,
     /// Whether it is part of a batch.
     pub in_batch: bool,
     pub(crate) parsed: Parsed<'a>,
@@ -191,7 +191,7 @@ pub struct UnansweredCall<'a> {
     /// The call without an answer.
     pub call: &'a Call,
     /// The facts about its request.
-    pub request: &'a RequestFacts,
+    pub request: &'a RequestFacts<'a>,
     /// The exchange that carried the request.
     pub exchange: Option<&'a Exchange>,
     /// The time of the last line, in microseconds since the recording began.

@@ -62,6 +62,8 @@ pub struct Seen<'s, 'a> {
     pub meaning: Meaning,
     /// The pending call that it belongs to.
     pub pending: Option<&'s PendingCall>,
+    /// The call that it answers, which is [`closed`](Analysis::closed) next.
+    pub answers: Option<&'s Call>,
     /// For unsolicited server messages: the number of the client's call during which they come.
     pub during: Option<u64>,
     /// The number of the first call of the operation that it belongs to.

@@ -219,6 +219,7 @@ impl<A: Analysis> Reading<A> {
         };
         self.continue_operation(payload, &mut call, watch);
         let seen = payload.seen(Meaning::Answer { number: call.number }, call.operation);
+        let seen = Seen { answers: Some(&call), ..seen };
         self.analysis.seen(&seen, Some(&mut own));
         self.answered(payload, &call, own);
         // An error without an id refuses a whole batch. The payload was seen, and counted, once.
@@ -334,6 +335,7 @@ impl<'s, 'a> Payload<'s, 'a> {
             envelope: self.envelope,
             meaning,
             pending: None,
+            answers: None,
             during: None,
             operation,
         }

@@ -65,8 +65,32 @@ pub(crate) fn strip_hop(headers: &mut HeaderMap, to: Hop, keep_upgrade: bool) {
     if headers.get(TE).is_some_and(|te| te != "trailers") {
         headers.remove(TE);
     }
-    if to == Hop::Http2 {
-        headers.remove(TRANSFER_ENCODING);
+    match to {
+        Hop::Http1 => join_transfer_codings(headers),
+        Hop::Http2 => {
+            headers.remove(TRANSFER_ENCODING);
+        }
+    }
+}
+
+/// Puts the transfer codings into one line, without `identity`, which RFC 9112 no longer has. A server that reads only the first
+/// of two lines, `identity` and `chunked`, would take the chunks for further requests.
+fn join_transfer_codings(headers: &mut HeaderMap) {
+    let mut lines = headers.get_all(TRANSFER_ENCODING).iter();
+    if lines.next().is_none_or(|first| first == "chunked") && lines.next().is_none() {
+        return;
+    }
+    // hyper has refused a message whose last coding isn't `chunked`, so lines that aren't text can only precede it.
+    let text = |line: &HeaderValue| line.to_str().unwrap_or_default().to_owned();
+    let lines: Vec<String> = headers.get_all(TRANSFER_ENCODING).iter().map(text).collect();
+    let codings = lines.iter().flat_map(|line| line.split(',')).map(str::trim);
+    let codings: Vec<&str> =
+        codings.filter(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case("identity")).collect();
+    headers.remove(TRANSFER_ENCODING);
+    if let Ok(joined) = HeaderValue::try_from(codings.join(", "))
+        && !codings.is_empty()
+    {
+        headers.insert(TRANSFER_ENCODING, joined);
     }
 }
 
@@ -206,6 +230,17 @@ mod tests {
             ]
         );
         assert_eq!(stripped(&headers, Hop::Http2, false).len(), 3);
+    }
+
+    #[test]
+    fn transfer_codings_are_on_one_line() {
+        let joined = |values: &[&'static str]| {
+            let headers: Vec<_> = values.iter().map(|value| ("transfer-encoding", *value)).collect();
+            stripped(&headers, Hop::Http1, false)
+        };
+        assert_eq!(joined(&["identity", "Chunked"]), ["transfer-encoding: Chunked"]);
+        assert_eq!(joined(&["gzip, identity", "chunked"]), ["transfer-encoding: gzip, chunked"]);
+        assert!(joined(&["identity"]).is_empty());
     }
 
     #[test]

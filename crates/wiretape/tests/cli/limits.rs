@@ -1,11 +1,14 @@
-//! Files from others: what decompresses to too much costs neither memory nor time.
+//! Files from others: what decompresses to too much costs neither memory nor time, and a pending call costs little memory.
 
 #![cfg(unix)]
 
 use crate::environment::TestEnvironment;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
+use std::time::Duration;
+use wiretape_testkit::memory::own_peak_of_tree;
 use wiretape_trace::compress::{Compression, Compressor};
 
 /// The address space that a command gets, in kilobytes: less than the bomb becomes.
@@ -56,9 +59,12 @@ fn a_small_file_that_decompresses_to_gigabytes_is_read_up_to_a_limit() {
     env.file("bomb.jsonl.zst", [zstd(meta), bomb()].concat());
     let path = env.path("bomb.jsonl.zst");
     let path = path.to_str().unwrap();
-    let commands: [&[&str]; 12] = [
+    let report = env.path("report.html");
+    let report = report.to_str().unwrap();
+    let commands: [&[&str]; 13] = [
         &["ls"],
         &["prune", "--older-than", "1d", "--dry-run"],
+        &["export", "html", "-o", report, path],
         &["show", "latest"],
         &["search", "needle"],
         &["stats", path],
@@ -76,7 +82,7 @@ fn a_small_file_that_decompresses_to_gigabytes_is_read_up_to_a_limit() {
         running.into_iter().map(|running| running.join().unwrap()).collect()
     });
     let limit = "after line 1: the file decompresses to more than 1000 times its size; the rest was not read";
-    for (args, stderr) in commands.iter().zip(&heard).skip(2) {
+    for (args, stderr) in commands.iter().zip(&heard).skip(3) {
         assert!(stderr.contains(limit), "{args:?}: {stderr}");
     }
 }
@@ -87,4 +93,45 @@ fn a_file_that_is_no_trace_is_only_looked_into() {
     env.file("bomb.jsonl.zst", bomb());
     let stderr = run(&env, &["ls"]);
     assert!(stderr.contains("bomb.jsonl.zst is not a trace: line 1 is too long"), "{stderr}");
+}
+
+/// How many calls the traces have whose memory is compared.
+const CALLS: u64 = 200_000;
+
+/// The limit of a pending call's memory, and what an allocator may add to it by rounding up.
+const BYTES_PER_CALL: u64 = 300;
+const MARGIN: u64 = 30;
+
+#[test]
+fn a_pending_call_takes_300_bytes() {
+    let env = TestEnvironment::new();
+    let ask = |id: u64| {
+        format!(
+            r#"{{"dir":"in","us":{id},"raw":{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"}}}}}}"#
+        )
+    };
+    let answer =
+        |id: u64| format!(r#"{{"dir":"out","us":{id},"raw":{{"jsonrpc":"2.0","id":{id},"result":{{}}}}}}"#);
+    let pending: Vec<String> = (1..=CALLS).map(ask).collect();
+    let answered: Vec<String> = (1..=CALLS).flat_map(|id| [ask(id), answer(id)]).collect();
+    let pending = env.file("pending.jsonl", pending.join("\n") + "\n");
+    let answered = env.file("answered.jsonl", answered.join("\n") + "\n");
+    for command in ["stats", "lint"] {
+        let peak = |trace: &Path| peak(env.command(&[command, trace.to_str().unwrap()]));
+        let more = peak(&pending).saturating_sub(peak(&answered)) / CALLS;
+        assert!(more <= BYTES_PER_CALL + MARGIN, "{command}: {more} bytes per pending call");
+    }
+}
+
+/// The peak of a command's own memory, in bytes.
+fn peak(mut command: Command) -> u64 {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut peak = 0;
+    // The kernel forgets the peak when the process ends, so it is read until then.
+    while child.try_wait().unwrap().is_none() {
+        peak = own_peak_of_tree(child.id(), "").unwrap_or_default().max(peak);
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(peak > 1_000_000, "{peak}");
+    peak
 }

@@ -68,7 +68,7 @@ fn recorded(env: &TestEnvironment, options: &[&str]) -> Vec<PathBuf> {
     assert!(recorder.wait().unwrap().success());
     let mut files: Vec<PathBuf> =
         fs::read_dir(env.data_dir().join("traces")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort_by_key(|path| (path.file_name().map(|name| name.len()), path.clone()));
+    files.sort_by_key(|path| (path.file_name().map(std::ffi::OsStr::len), path.clone()));
     files
 }
 

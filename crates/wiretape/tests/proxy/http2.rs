@@ -3,21 +3,37 @@
 use crate::proxy::Proxy;
 use crate::wire::{Peer, Upstream, ok};
 
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
-const SETTINGS: u8 = 4;
-const END_STREAM: u8 = 1;
-const END_HEADERS: u8 = 4;
+pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub(crate) const DATA: u8 = 0;
+pub(crate) const HEADERS: u8 = 1;
+pub(crate) const RST_STREAM: u8 = 3;
+pub(crate) const SETTINGS: u8 = 4;
+pub(crate) const PING: u8 = 6;
+pub(crate) const GOAWAY: u8 = 7;
+pub(crate) const CONTINUATION: u8 = 9;
+pub(crate) const END_STREAM: u8 = 1;
+pub(crate) const END_HEADERS: u8 = 4;
+
+pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
 /// Headers, each a literal that enters no table.
-fn literals(headers: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn literals(headers: &[(&str, &str)]) -> Vec<u8> {
     let text = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
     headers.iter().flat_map(|(name, value)| [vec![0], text(name), text(value)].concat()).collect()
+}
+
+/// The kinds of the frames that were received.
+pub(crate) fn kinds(mut bytes: &[u8]) -> Vec<u8> {
+    let mut kinds = Vec::new();
+    while let [a, b, c, kind, _, _, _, _, _, rest @ ..] = bytes {
+        kinds.push(*kind);
+        bytes = rest.get(u32::from_be_bytes([0, *a, *b, *c]) as usize..).unwrap_or_default();
+    }
+    kinds
 }
 
 /// The next frame's kind, flags, stream and payload.
@@ -75,7 +91,7 @@ fn requests_side_by_side_on_one_connection() {
         }
     });
     let mut client = proxy.connect();
-    client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    client.send(PREFACE);
     client.send(frame(SETTINGS, 0, 0, &[]));
     let call = |n: usize| format!("{{\"jsonrpc\":\"2.0\",\"id\":{n},\"method\":\"ping\"}}");
     for n in 0..STREAMS {

@@ -239,7 +239,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    fn parse(bytes: &[u8]) -> Self {
+    pub(crate) fn parse(bytes: &[u8]) -> Self {
         let text = bytes.strip_suffix(b"\r\n\r\n").unwrap();
         let mut lines = split(text, b"\r\n").into_iter();
         let start = String::from_utf8_lossy(lines.next().unwrap()).into_owned();

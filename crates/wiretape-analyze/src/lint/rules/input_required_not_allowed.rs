@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let Some(request) = view.request.filter(|_| !view.is_from_client()) else { return };
     let kind = view.result().and_then(|result| result.get("resultType")?.string());
-    let is_allowed = matches!(request.method.as_str(), "tools/call" | "prompts/get" | "resources/read");
+    let is_allowed = matches!(request.method, "tools/call" | "prompts/get" | "resources/read");
     if kind.as_deref() == Some("input_required") && !is_allowed {
         report.at(
             "/result/resultType",

@@ -90,7 +90,7 @@ pub(crate) fn each<'a>(array: Value<'a>, mut visit: impl FnMut(usize, Value<'a>)
 }
 
 /// The `tools/call` request that a result answers, and its tool.
-pub(crate) fn answered_tool<'a>(view: &PayloadView<'a>) -> Option<(&'a RequestFacts, &'a Tool)> {
+pub(crate) fn answered_tool<'a>(view: &PayloadView<'a>) -> Option<(&'a RequestFacts<'a>, &'a Tool)> {
     let request = view.request.filter(|request| request.method == "tools/call")?;
     view.envelope.result?;
     Some((request, view.session.tools.get(request.name.as_deref()?)?))
