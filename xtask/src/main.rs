@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`tasks`] | the checks and the tests, and their order in CI |
 //! | [`cross`] | type-checking for other platforms |
+//! | [`modules`] | the order of the HTTP proxy's layers |
 //! | [`dist`] | builds the program to give to others |
 //! | [`parts`] | installs the real servers, SDKs and proxies that tests and benchmarks need |
 //! | [`mod@bench`] | the benchmarks and their table |
@@ -16,6 +17,7 @@ mod bench;
 mod cross;
 mod dist;
 mod failure;
+mod modules;
 mod parts;
 mod sh;
 mod shapes;
@@ -46,6 +48,8 @@ enum Task {
     Doc,
     /// Check licenses, sources, layering and (where reachable) advisories of all dependencies
     Deny,
+    /// Check that the HTTP proxy's modules form layers
+    Modules,
     /// Type-check for Windows and macOS
     Cross,
     /// Install what the tests need, then run all of them
@@ -89,6 +93,7 @@ fn run(task: Option<Task>) -> Result {
             }
             Ok(())
         }
+        Some(Task::Modules) => modules::check(),
         Some(Task::Cross) => cross::check(),
         Some(Task::Test) => tasks::test(),
         Some(Task::Setup) => parts::install().map(drop),

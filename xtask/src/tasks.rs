@@ -10,7 +10,7 @@ use wiretape_testkit::parts as test_parts;
 
 use crate::failure::{Context, Failure, Result};
 use crate::sh::{capture, cargo, command, root, run, succeeds, target_directory};
-use crate::{cross, parts};
+use crate::{cross, modules, parts};
 
 /// How long each fuzz target runs by default, in seconds.
 pub(crate) const FUZZ_SECONDS: u32 = 10;
@@ -23,8 +23,9 @@ type Step = (&'static str, fn() -> Result<Option<String>>);
 
 pub(crate) fn ci() -> Result {
     // Quick checks first, so that a simple mistake fails soon.
-    let steps: [Step; 6] = [
+    let steps: [Step; 7] = [
         ("fmt", || fmt().map(|()| None)),
+        ("modules", || modules::check().map(|()| None)),
         ("clippy", || clippy().map(|()| None)),
         ("doc", || doc().map(|()| None)),
         ("deny", deny),

@@ -3,7 +3,11 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
+use http_body::Body;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use serde_json::json;
+use std::time::Duration;
 use wiretape_events::Ended;
 
 /// The first of JSON-RPC 2.0's codes for implementation-defined server errors (section 5.1).
@@ -160,6 +164,22 @@ impl Refusal {
         }
         response
     }
+}
+
+/// How long the body of a refused request is read.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Reads a body to its end. If it has a tap, the request is recorded and its id becomes known.
+pub(crate) async fn drain(body: impl Body + Unpin) {
+    let mut body = body;
+    let _ =
+        tokio::time::timeout(DRAIN_TIMEOUT, async { while let Some(Ok(_)) = body.frame().await {} }).await;
+}
+
+/// Reads and discards the body of a refused request while the response is sent: many clients read the response only after
+/// sending everything, and closing with unread bytes would reset the connection. Its size doesn't matter, nothing is kept.
+pub(crate) fn discard_in_background(body: Incoming) {
+    tokio::spawn(drain(body));
 }
 
 #[cfg(test)]

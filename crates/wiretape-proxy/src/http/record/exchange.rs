@@ -9,14 +9,13 @@
 //! state is behind a mutex because the two bodies are polled independently, and large messages are recorded on another thread;
 //! it is held for single assignments, never during redaction or a write.
 
+use super::connection::ConnectionRecorder;
 use super::heads::StartLine;
+use super::recorder::Recorder;
+use super::streams::{SessionKey, StreamKind};
 use super::traces::SessionTrace;
 use crate::http::headers;
-use crate::http::policy::csp::Csp;
 use crate::http::refusal::{Concerns, Refusal};
-use crate::http::relay::connection::ClientConnection;
-use crate::http::serve::draining::{SessionKey, StreamKind};
-use crate::http::serve::server::Shared;
 use crate::http::target::Target;
 use crate::journal::Observation;
 use crate::warning::Warning;
@@ -24,6 +23,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header, request, response};
 use memchr::memmem::Finder;
 use parking_lot::{Mutex, MutexGuard};
+use std::any::Any;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -42,13 +42,19 @@ pub(crate) const MAX_NOTE: usize = 16 * 1024;
 
 /// One HTTP request with its response, from the request's head to the end of both bodies.
 pub(crate) struct Exchange {
-    pub(crate) connection: Arc<ClientConnection>,
+    connection: Arc<ConnectionRecorder>,
+    /// The relay's connection, kept until the exchange is over: draining waits for it, and an HTTP/2 connection with an exchange
+    /// isn't idle. After `connection`, so that the relay is its last holder: it ends the trace of a connection without sessions
+    /// before the connection counts as closed.
+    _relayed: Arc<dyn Any + Send + Sync>,
     pub(crate) target: Arc<Target>,
     /// The exchange's number in the trace (`http.x`).
     x: u64,
     method: Method,
     /// Whether a stream that this GET opens carries no responses to requests.
     is_listening: bool,
+    /// Whether a policy needs the content of the bodies.
+    policy_needs_bodies: bool,
     /// When the request's head was complete, on the proxy's clock.
     started_us: u64,
     /// The last activity of either side, in microseconds since the start. Atomic, so that each frame costs no lock.
@@ -76,38 +82,47 @@ struct ExchangeState {
     /// readers compute, so that they and the sink agree.
     started_ms: i64,
     facts: Option<Box<ExchangeFacts>>,
-    /// The heads, until they are written.
-    request_head: Option<Arc<Head>>,
-    response_head: Option<Arc<Head>>,
+    request: MessageState,
+    response: MessageState,
     status: Option<u16>,
-    /// Bodies that are not messages.
-    request_note: Option<BodyNote>,
-    response_note: Option<BodyNote>,
-    request_bytes: u64,
-    response_bytes: u64,
-    /// The redacted messages, for error responses of the proxy and for the sink.
-    request_message: Option<Bytes>,
-    response_message: Option<Bytes>,
-    /// The times of their lines, on the proxy's clock: readers of the trace time the call by them.
-    asked_at: Option<u64>,
-    answer_at: Option<u64>,
     stages: Stages,
     /// The duration, once nothing that follows can change it: the response is complete and answers the request.
     settled_us: Option<u64>,
-    /// Set if the response is a stream that outlives requests.
-    stream: Option<StreamKind>,
+    stream: StreamState,
     /// Whether the server has answered the request.
     has_answer: bool,
-    /// Whether an event of a stream was written. No message shows that the stream has ended, so a line must.
-    streamed: bool,
-    /// An event had an id, with which the client may resume the stream.
-    is_resumable: bool,
     /// Whether the proxy added a Content-Security-Policy to the response.
     csp_applied: bool,
     /// Whether the response's body is complete.
     responded: bool,
     ended: Ended,
     error: Option<String>,
+}
+
+/// What is known about the request or the response.
+#[derive(Default)]
+struct MessageState {
+    /// The head, until it is written.
+    head: Option<Arc<Head>>,
+    /// The body, if it is not a message, until it is written.
+    note: Option<BodyNote>,
+    /// The size of the body in bytes, as it was sent.
+    bytes: u64,
+    /// The redacted message, for error responses of the proxy and for the sink.
+    message: Option<Bytes>,
+    /// The time of its line, on the proxy's clock: readers of the trace time the call by it.
+    recorded_us: Option<u64>,
+}
+
+/// What is known about the response as an event stream.
+#[derive(Default)]
+struct StreamState {
+    /// Set if the stream outlives requests.
+    kind: Option<StreamKind>,
+    /// Whether an event was written. No message shows that the stream has ended, so a line must.
+    has_events: bool,
+    /// An event had an id, with which the client may resume the stream.
+    is_resumable: bool,
 }
 
 impl ExchangeState {
@@ -137,45 +152,49 @@ impl<'a> LineContent<'a> {
 }
 
 impl Exchange {
-    /// Begins an exchange with a request's head.
+    /// Begins an exchange with a request's head. Keeps the `relayed` connection until it is over.
     pub(crate) fn begin(
-        connection: &Arc<ClientConnection>,
+        connection: &Arc<ConnectionRecorder>,
+        relayed: Arc<dyn Any + Send + Sync>,
         target: &Arc<Target>,
         parts: &request::Parts,
+        policy_needs_bodies: bool,
     ) -> Arc<Self> {
-        let shared = connection.shared();
+        let recorder = connection.recorder();
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         // First, because the trace is held open from here on, and the head's line must not go to a trace that has
         // ended.
         let trace = connection.trace_for(target, parts);
-        let started = shared.clock.now();
+        let started = recorder.clock.now();
         let mut state = ExchangeState { started_ms: started.wall_ms, ..ExchangeState::default() };
         // Rendering and redacting a head is expensive (see `heads`), so it is skipped if nothing needs it.
-        if trace.is_some() || shared.sink.is_some() {
+        if trace.is_some() || recorder.sink.is_some() {
             let start = StartLine::Request {
                 method: parts.method.clone(),
                 target: full_target(connection, target, path),
                 version: parts.version,
             };
-            let head = connection.heads().head(shared.redaction(), start, &parts.headers);
+            let head = connection.heads().head(recorder.redaction(), start, &parts.headers);
             state.facts = Some(Box::new(ExchangeFacts {
-                path: redact_target(shared.redaction(), path).into_owned(),
-                session: headers::session(&parts.headers).map(|session| shared.clean_name(session)),
+                path: redact_target(recorder.redaction(), path).into_owned(),
+                session: headers::session(&parts.headers).map(|session| recorder.clean_name(session)),
                 protocol_version: headers::protocol_version(&parts.headers)
-                    .map(|version| shared.clean_name(version)),
-                user: headers::user(&parts.headers).map(|user| shared.clean_name(&user)),
+                    .map(|version| recorder.clean_name(version)),
+                user: headers::user(&parts.headers).map(|user| recorder.clean_name(&user)),
                 request_head: Some(Arc::clone(&head)),
                 ..ExchangeFacts::default()
             }));
-            state.request_head = trace.is_some().then_some(head);
+            state.request.head = trace.is_some().then_some(head);
         }
-        shared.request_began();
+        recorder.counters.exchanges.request_began();
         Arc::new(Exchange {
             connection: Arc::clone(connection),
+            _relayed: relayed,
             target: Arc::clone(target),
-            x: shared.next_exchange(),
+            x: recorder.counters.exchanges.next(),
             method: parts.method.clone(),
             is_listening: is_listening(&parts.headers),
+            policy_needs_bodies,
             started_us: started.us,
             activity_us: AtomicU64::new(0),
             trace,
@@ -183,15 +202,13 @@ impl Exchange {
         })
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        self.connection.shared()
+    pub(crate) fn recorder(&self) -> &Arc<Recorder> {
+        self.connection.recorder()
     }
 
     /// Whether the trace, the sink or a policy needs the content of the bodies. If not, they are only counted.
     pub(crate) fn needs_bodies(&self) -> bool {
-        self.trace.is_some()
-            || self.shared().sink.is_some()
-            || self.connection.csp().is_some_and(Csp::needs_requests)
+        self.trace.is_some() || self.recorder().sink.is_some() || self.policy_needs_bodies
     }
 
     pub(crate) fn method(&self) -> &Method {
@@ -200,13 +217,7 @@ impl Exchange {
 
     /// The request's message, if bodies are read.
     pub(crate) fn request_message(&self) -> Option<Bytes> {
-        self.state().request_message.clone()
-    }
-
-    /// The listener's policies, if the exchange is with the listener's own server.
-    pub(crate) fn own_csp(&self) -> Option<&Csp> {
-        let own = &self.connection.listener_handle().target;
-        self.connection.csp().filter(|_| own.as_ref().is_some_and(|own| own.is(&self.target)))
+        self.state().request.message.clone()
     }
 
     /// Records that the proxy added a policy to the response.
@@ -229,22 +240,22 @@ impl Exchange {
         state.status = Some(parts.status.as_u16());
         if self.trace.is_some() || state.facts.is_some() {
             let start = StartLine::Response { status: parts.status, version: parts.version };
-            let redaction = self.shared().redaction();
+            let redaction = self.recorder().redaction();
             let head = self.connection.heads().head(redaction, start, &parts.headers);
             if let Some(facts) = &mut state.facts {
                 facts.response_head = Some(Arc::clone(&head));
                 facts.is_html = headers::is_html(&parts.headers);
                 if let Some(session) = headers::session(&parts.headers) {
-                    facts.session.get_or_insert_with(|| self.shared().clean_name(session));
+                    facts.session.get_or_insert_with(|| self.recorder().clean_name(session));
                 }
             }
-            state.response_head = self.trace.is_some().then_some(head);
+            state.response.head = self.trace.is_some().then_some(head);
         }
         if headers::is_event_stream(&parts.headers) {
-            state.stream = self.stream_kind(state.request_message.as_deref());
+            state.stream.kind = self.stream_kind(state.request.message.as_deref());
         }
-        if state.stream.is_some() {
-            self.shared().request_became_stream();
+        if state.stream.kind.is_some() {
+            self.recorder().counters.exchanges.request_became_stream();
         }
         // The lines below lock the state again.
         drop(state);
@@ -278,7 +289,7 @@ impl Exchange {
 
     /// The kind of stream that the response is, if it is one that outlives requests.
     pub(crate) fn stream(&self) -> Option<StreamKind> {
-        self.state().stream
+        self.state().stream.kind
     }
 
     /// The session that the exchange belongs to, if it is known yet.
@@ -332,7 +343,7 @@ impl Exchange {
     pub(crate) fn record_event(&self, data: &[u8], sse: &SseContext) {
         let line = one_line(data);
         // Servers choose ids and names of events, and may put a token there.
-        let clean_name = |name: &String| self.shared().clean_name(name);
+        let clean_name = |name: &String| self.recorder().clean_name(name);
         let clean_sse = SseContext {
             event: sse.event.as_ref().map(clean_name),
             id: sse.id.as_ref().map(clean_name),
@@ -341,8 +352,8 @@ impl Exchange {
         let note = ExchangeNote { sse: Some(Cow::Borrowed(&clean_sse)), ..ExchangeNote::default() };
         {
             let mut state = self.state();
-            state.streamed = true;
-            state.is_resumable |= sse.id.is_some();
+            state.stream.has_events = true;
+            state.stream.is_resumable |= sse.id.is_some();
         }
         if let Some(clean) = self.redact(&line) {
             self.record_message(Direction::ServerToClient, &Bytes::copy_from_slice(&line), &clean, note);
@@ -358,7 +369,7 @@ impl Exchange {
             }
             if let Some(facts) = &mut self.state().facts {
                 // Redacted the same way as in the requests to this endpoint, so that they are assigned to the same session.
-                let endpoint = redact_target(self.shared().redaction(), endpoint);
+                let endpoint = redact_target(self.recorder().redaction(), endpoint);
                 facts.session = facts.session.take().or_else(|| session_in(&endpoint));
             }
         }
@@ -379,8 +390,8 @@ impl Exchange {
     fn keep_note(&self, from: Direction, note: BodyNote) {
         let mut state = self.state();
         match from {
-            Direction::ClientToServer => state.request_note = Some(note),
-            Direction::ServerToClient => state.response_note = Some(note),
+            Direction::ClientToServer => state.request.note = Some(note),
+            Direction::ServerToClient => state.response.note = Some(note),
         }
     }
 
@@ -389,9 +400,9 @@ impl Exchange {
         let us = self.elapsed_us();
         let mut state = self.state();
         match from {
-            Direction::ClientToServer => state.request_bytes = wire_bytes,
+            Direction::ClientToServer => state.request.bytes = wire_bytes,
             Direction::ServerToClient => {
-                state.response_bytes = wire_bytes;
+                state.response.bytes = wire_bytes;
                 state.responded = whole;
                 state.stages.responded_us = whole.then_some(us);
             }
@@ -423,19 +434,19 @@ impl Exchange {
     /// Responds with an error of the proxy, and records it.
     pub(crate) fn refuse<B: From<Bytes>>(&self, refusal: &Refusal) -> http::Response<B> {
         if refusal.concerns == Concerns::Operator {
-            self.shared().warn_once(Warning::Upstream { message: refusal.message.clone() });
+            self.recorder().warn_once(Warning::Upstream { message: refusal.message.clone() });
         }
         self.record_failure(refusal.ended, Some(&refusal.message));
         let mut state = self.state();
         // The proxy's response is complete in memory, so the exchange can't end as "client closed" any more.
         state.responded = true;
-        let message = state.request_message.clone();
+        let message = state.request.message.clone();
         let trace = self.trace.as_ref();
         let response: http::Response<B> =
             refusal.response(message.as_deref().and_then(request_id).as_deref());
         if trace.is_some() {
             let pairs = header_pairs(None, response.headers().iter());
-            state.response_head = Some(Arc::new(Head::response(refusal.status.as_u16(), "1.1", pairs)));
+            state.response.head = Some(Arc::new(Head::response(refusal.status.as_u16(), "1.1", pairs)));
         }
         state.status = Some(refusal.status.as_u16());
         drop(state);
@@ -454,15 +465,15 @@ impl Exchange {
         state.responded = true;
         state.status = Some(status);
         if self.trace.is_some() {
-            let redaction = self.shared().redaction();
+            let redaction = self.recorder().redaction();
             let head = Head::response(status, "1.1", header_pairs(redaction, response.headers().iter()));
-            state.response_head = Some(Arc::new(redacted(redaction, head)));
+            state.response.head = Some(Arc::new(redacted(redaction, head)));
         }
     }
 
     /// Microseconds since the request's head.
     pub(crate) fn elapsed_us(&self) -> u64 {
-        self.shared().clock.us().saturating_sub(self.started_us)
+        self.recorder().clock.us().saturating_sub(self.started_us)
     }
 
     /// Records that bytes arrived from either side, for the idle timeout.
@@ -480,7 +491,7 @@ impl Exchange {
     }
 
     fn instant(&self, us: u64) -> Instant {
-        self.shared().clock.instant(self.started_us.saturating_add(us))
+        self.recorder().clock.instant(self.started_us.saturating_add(us))
     }
 
     /// Keeps a redacted message and writes its line.
@@ -506,7 +517,7 @@ impl Exchange {
 
     /// Whether there is nothing left to record of the request. Readers decide by the same rule.
     fn is_request_recorded(&self) -> bool {
-        self.method != Method::POST || self.state().request_message.is_some()
+        self.method != Method::POST || self.state().request.message.is_some()
     }
 
     /// Keeps a message for error responses of the proxy and for the sink.
@@ -516,8 +527,8 @@ impl Exchange {
         match from {
             Direction::ClientToServer => {
                 let mut state = self.state();
-                state.request_message = Some(copy());
-                state.asked_at = Some(at.us);
+                state.request.message = Some(copy());
+                state.request.recorded_us = Some(at.us);
             }
             // Notifications and requests of the server are lines of the trace, but not the response of this exchange.
             Direction::ServerToClient if !is_answer(clean) => {}
@@ -527,8 +538,8 @@ impl Exchange {
             Direction::ServerToClient => {
                 let mut state = self.state();
                 state.has_answer = true;
-                state.answer_at = Some(at.us);
-                state.response_message = self.shared().sink.is_some().then(copy);
+                state.response.recorded_us = Some(at.us);
+                state.response.message = self.recorder().sink.is_some().then(copy);
             }
         }
     }
@@ -536,8 +547,8 @@ impl Exchange {
     /// Reports a response on a stream that a GET opened: it belongs to the request of another exchange.
     fn report_streamed_answer(&self, clean: &[u8], copy: &dyn Fn() -> Bytes, at: Moment) {
         let Some(key) = self.session_key() else { return };
-        self.shared().awaited.remove_answered(&key, clean);
-        if let Some(sink) = &self.shared().sink {
+        self.recorder().awaited.remove_answered(&key, clean);
+        if let Some(sink) = &self.recorder().sink {
             let SessionKey { upstream, session } = key;
             sink.streamed(Streamed { upstream, session, message: copy(), at });
         }
@@ -549,17 +560,17 @@ impl Exchange {
             let state = self.state();
             let is_open = ended == Ended::Complete && !state.has_answer;
             // 202 is how HTTP+SSE accepts a request; a stream that ended without the answer may be resumed by a GET.
-            let takes_answers = state.status == Some(202) || state.streamed;
-            (state.request_message.clone().filter(|_| takes_answers), is_open, state.stream)
+            let takes_answers = state.status == Some(202) || state.stream.has_events;
+            (state.request.message.clone().filter(|_| takes_answers), is_open, state.stream.kind)
         };
         if stream == Some(StreamKind::Answering) && ended != Ended::Complete {
             if let Some(key) = self.session_key() {
-                self.shared().awaited.forget(&key);
+                self.recorder().awaited.forget(&key);
             }
         } else if let Some(message) = message.filter(|_| is_open && self.method == Method::POST)
             && let Some(key) = self.session_key()
         {
-            self.shared().awaited.add_accepted(&key, &message);
+            self.recorder().awaited.add_accepted(&key, &message);
         }
     }
 
@@ -576,14 +587,14 @@ impl Exchange {
         // Taken under the lock, encoded and written without it.
         let (request, response, user) = {
             let mut state = self.state();
-            let request = state.request_head.take();
+            let request = state.request.head.take();
             if request.is_some() {
                 let since = at.us.saturating_sub(self.started_us);
                 state.started_ms = at.before(since).wall_ms;
             }
             let user =
                 state.facts.as_ref().filter(|_| request.is_some()).and_then(|facts| facts.user.clone());
-            (request, state.response_head.take(), user)
+            (request, state.response.head.take(), user)
         };
         let mut http = Vec::with_capacity(1024);
         ExchangeNote {
@@ -601,7 +612,7 @@ impl Exchange {
 
     /// The time on the proxy's clock.
     fn now(&self) -> Moment {
-        self.shared().clock.now()
+        self.recorder().clock.now()
     }
 
     fn write_exchange_line(&self, note: ExchangeNote<'_>) {
@@ -612,18 +623,18 @@ impl Exchange {
         if !json::is_utf8(line) {
             return None;
         }
-        match &self.shared().redactor {
-            Some(redactor) => redactor.json_with(line, &self.shared().memory).ok(),
+        match &self.recorder().redactor {
+            Some(redactor) => redactor.json_with(line, &self.recorder().memory).ok(),
             None => json::validate(line).is_ok().then_some(Cow::Borrowed(line)),
         }
     }
 
     fn redact_text<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
-        let shared = self.shared();
-        shared
+        let recorder = self.recorder();
+        recorder
             .redactor
             .as_ref()
-            .map_or(Cow::Borrowed(text), |redactor| redactor.text_with(text, &shared.memory))
+            .map_or(Cow::Borrowed(text), |redactor| redactor.text_with(text, &recorder.memory))
     }
 
     fn state(&self) -> MutexGuard<'_, ExchangeState> {
@@ -632,12 +643,12 @@ impl Exchange {
 
     /// Decides how the exchange ended. Nothing can be recorded after this.
     fn decide_end(&self) -> Ended {
-        let stopping = self.shared().is_stopping();
+        let stopping = self.recorder().is_stopping();
         let mut state = self.state();
         if state.ended == Ended::Complete && !state.responded {
             state.ended = if stopping { Ended::Stopped } else { Ended::ClientClosed };
             if stopping {
-                self.shared().count_cut_off();
+                self.recorder().counters.exchanges.count_cut_off();
             }
         }
         state.ended
@@ -646,10 +657,10 @@ impl Exchange {
     /// Writes a line about the end, unless the messages' lines already show everything.
     fn write_end(&self, ended: Ended) {
         let mut state = self.state();
-        let has_unwritten = state.request_head.is_some()
-            || state.response_head.is_some()
-            || state.request_note.is_some()
-            || state.response_note.is_some()
+        let has_unwritten = state.request.head.is_some()
+            || state.response.head.is_some()
+            || state.request.note.is_some()
+            || state.response.note.is_some()
             || state.settled_us.is_none();
         if !has_unwritten && ended == Ended::Complete {
             return;
@@ -657,8 +668,8 @@ impl Exchange {
         let at = self.now();
         let duration_us = *state.settled_us.get_or_insert(at.us.saturating_sub(self.started_us));
         let (stages, policy) = (state.stages, state.policy());
-        let (request_body, response_body) = (state.request_note.take(), state.response_note.take());
-        let bytes = Some(state.response_bytes).filter(|bytes| *bytes > 0 && response_body.is_none());
+        let (request_body, response_body) = (state.request.note.take(), state.response.note.take());
+        let bytes = Some(state.response.bytes).filter(|bytes| *bytes > 0 && response_body.is_none());
         let error = state.error.clone();
         drop(state);
         let note = ExchangeNote {
@@ -677,8 +688,8 @@ impl Exchange {
 
     /// Hands the finished exchange to the sink.
     fn send_transaction(&self, ended: Ended) {
-        let shared = self.shared();
-        let Some(sink) = &shared.sink else { return };
+        let recorder = self.recorder();
+        let Some(sink) = &recorder.sink else { return };
         let mut state = self.state();
         let Some(facts) = state.facts.take() else { return };
         sink.finished(Transaction {
@@ -696,18 +707,18 @@ impl Exchange {
             request_head: facts.request_head,
             response_head: facts.response_head,
             status: state.status,
-            request: state.request_message.take(),
-            response: state.response_message.take(),
-            request_bytes: state.request_bytes,
-            response_bytes: state.response_bytes,
-            is_resumable: state.is_resumable,
+            request: state.request.message.take(),
+            response: state.response.message.take(),
+            request_bytes: state.request.bytes,
+            response_bytes: state.response.bytes,
+            is_resumable: state.stream.is_resumable,
             is_html: facts.is_html,
             csp_applied: state.csp_applied,
             trace: self.trace.as_ref().map(|trace| Arc::clone(trace.id())),
             timings: Timings {
                 started: Moment { wall_ms: state.started_ms, us: self.started_us },
-                asked_at: state.asked_at,
-                answer_at: state.answer_at,
+                asked_at: state.request.recorded_us,
+                answer_at: state.response.recorded_us,
                 connected_us: state.stages.connected_us,
                 answered_us: state.stages.answered_us,
                 first_byte_us: state.stages.first_byte_us,
@@ -723,21 +734,21 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         let ended = self.decide_end();
-        self.shared().count(ended);
+        self.recorder().counters.exchanges.count(ended);
         // Before the request counts as ended: draining must not see a moment in which neither knows about it.
         self.note_awaited_answers(ended);
         match self.stream() {
-            None => self.shared().request_ended(),
-            Some(_) => self.shared().stream_ended(),
+            None => self.recorder().counters.exchanges.request_ended(),
+            Some(_) => self.recorder().counters.exchanges.stream_ended(),
         }
         if let Some(trace) = self.trace.clone() {
             self.write_end(ended);
             let status = self.state().status.unwrap_or(0);
             if self.method == Method::DELETE && (200..300).contains(&status) && trace.session().is_some() {
-                self.shared().end_trace(&trace, "the client ended the session");
+                self.recorder().end_trace(&trace, "the client ended the session");
             }
             // After the last line, because the trace may be closed once no exchange holds it.
-            self.shared().release_trace(&trace);
+            self.recorder().release_trace(&trace);
         }
         self.send_transaction(ended);
     }
@@ -781,7 +792,7 @@ fn request_id(message: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The request's target as recorded: with the origin for a forward proxy, where a path alone is ambiguous.
-fn full_target<'a>(connection: &ClientConnection, target: &Target, path: &'a str) -> Cow<'a, str> {
+fn full_target<'a>(connection: &ConnectionRecorder, target: &Target, path: &'a str) -> Cow<'a, str> {
     if connection.is_reverse() {
         Cow::Borrowed(path)
     } else {

@@ -6,10 +6,10 @@
 
 use super::body_budget::Reservation;
 use super::exchange::{Exchange, MAX_NOTE};
+use super::recorder::Recorder;
 use crate::http::decode::Decoder;
 use crate::http::headers;
 use crate::http::refusal::Refusal;
-use crate::http::serve::server::Shared;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use std::sync::Arc;
@@ -181,12 +181,12 @@ impl Tap {
         let mut events = Vec::new();
         let rest = match self.reader.decoder {
             None => {
-                self.reader.keep(bytes, Some(bytes), self.exchange.shared(), &mut events);
+                self.reader.keep(bytes, Some(bytes), self.exchange.recorder(), &mut events);
                 None
             }
             Some(_) => {
                 self.reader.encoded += bytes.len() as u64;
-                self.reader.decode(bytes, Some(OFFLOAD_BYTES), self.exchange.shared(), &mut events)
+                self.reader.decode(bytes, Some(OFFLOAD_BYTES), self.exchange.recorder(), &mut events)
             }
         };
         match rest {
@@ -200,7 +200,7 @@ impl Tap {
         let exchange = Arc::clone(&self.exchange);
         let mut reader = std::mem::take(&mut self.reader);
         tokio::task::spawn_blocking(move || {
-            reader.decode(&rest, None, exchange.shared(), &mut events);
+            reader.decode(&rest, None, exchange.recorder(), &mut events);
             record_all(&exchange, &events);
             Some(Box::new(reader))
         })
@@ -319,7 +319,7 @@ impl BodyReader {
         &mut self,
         bytes: &[u8],
         allowance: Option<usize>,
-        shared: &Shared,
+        recorder: &Recorder,
         events: &mut Vec<SseEvent>,
     ) -> Option<usize> {
         let (mut taken, before) = (0, self.decoded);
@@ -335,7 +335,7 @@ impl BodyReader {
                 self.omit("it decompresses to more than 200 times its size");
                 break;
             }
-            self.keep(&step.decoded, None, shared, events);
+            self.keep(&step.decoded, None, recorder, events);
             if taken == bytes.len() && !step.has_more {
                 break;
             }
@@ -347,9 +347,9 @@ impl BodyReader {
     }
 
     /// Adds decoded bytes, and takes out the events that they complete. `whole` are the same bytes, if they can be shared.
-    fn keep(&mut self, plain: &[u8], whole: Option<&Bytes>, shared: &Shared, events: &mut Vec<SseEvent>) {
+    fn keep(&mut self, plain: &[u8], whole: Option<&Bytes>, recorder: &Recorder, events: &mut Vec<SseEvent>) {
         // Sizes on the wire are limited for requests only, but nothing tells a client what a body decompresses to.
-        let limit = usize::try_from(shared.limits.body).unwrap_or(usize::MAX);
+        let limit = usize::try_from(recorder.max_body).unwrap_or(usize::MAX);
         let largest = if self.decoder.is_some() { MAX_MESSAGE.min(limit) } else { MAX_MESSAGE };
         let (held, is_note) = match &mut self.capture {
             Capture::SizeOnly => return,
@@ -369,7 +369,7 @@ impl BodyReader {
             (self.capture, self.decoder) = (Capture::SizeOnly, None);
         } else if held > largest {
             self.omit("it is too large to be recorded (--max-body)");
-        } else if !shared.bodies.reserve(&mut self.reservation, held) {
+        } else if !recorder.bodies.reserve(&mut self.reservation, held) {
             self.omit("too many bodies are incomplete at the same time");
         }
     }

@@ -5,12 +5,13 @@
 //! rewritten, and, if it completes a message, held until the message is in the trace (invariant 2: write ahead).
 //! Frames are never merged or split otherwise, because a client of an event stream waits for each.
 
-use super::handle;
+use super::context::RelayContext;
 use super::rewrite::Rewrite;
+use super::stream_end::{StreamEnd, stream_end};
+use crate::http::options::Limits;
 use crate::http::record::exchange::Exchange;
 use crate::http::record::tap::{PendingRecording, Tap};
-use crate::http::refusal::Refusal;
-use crate::http::serve::draining::{StreamEnd, stream_end};
+use crate::http::refusal::{self, Refusal};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -64,18 +65,23 @@ pub(crate) struct PassingBody {
 
 impl ProxyBody {
     /// Forwards a body with a tap on it.
-    pub(crate) fn passing(inner: Incoming, mut tap: Tap, rewrite: Option<Rewrite>) -> Self {
+    pub(crate) fn passing(
+        inner: Incoming,
+        mut tap: Tap,
+        rewrite: Option<Rewrite>,
+        context: &RelayContext,
+    ) -> Self {
         if inner.is_end_stream() {
             // hyper doesn't poll an empty body, so its end must be recorded here.
             tap.finish();
             return ProxyBody::Whole(None);
         }
-        let (exchange, watch) = (tap.exchange(), TimeoutWatch::start(tap.exchange()));
+        let (exchange, watch) = (tap.exchange(), TimeoutWatch::start(tap.exchange(), &context.limits));
         let is_response = tap.from() == Direction::ServerToClient;
         let stream = exchange.stream().filter(|_| is_response);
         ProxyBody::Passing(Box::new(PassingBody {
             inner: Some(inner),
-            end: stream.and_then(|kind| stream_end(exchange, kind)),
+            end: stream.and_then(|kind| stream_end(exchange, kind, context)),
             tap,
             watch,
             rewrite,
@@ -188,7 +194,7 @@ impl PassingBody {
             Err(refusal) => {
                 if let Some(inner) = self.inner.take() {
                     // Read to its end, so that the peer is not cut off while it writes and gets to read the refusal.
-                    handle::discard_in_background(inner);
+                    refusal::discard_in_background(inner);
                 }
                 return FrameOutcome::Refused(refusal);
             }
@@ -278,19 +284,21 @@ enum FrameOutcome {
 /// The idle and total timeout of an exchange.
 pub(crate) struct TimeoutWatch {
     exchange: Arc<Exchange>,
+    idle: Option<Duration>,
+    total: Option<Duration>,
     sleep: Pin<Box<Sleep>>,
 }
 
 impl TimeoutWatch {
     /// Starts the timeouts of an exchange, if it has any.
-    pub(crate) fn start(exchange: &Arc<Exchange>) -> Option<Self> {
-        let limits = &exchange.shared().limits;
-        if limits.idle.is_none() && limits.total.is_none() {
+    pub(crate) fn start(exchange: &Arc<Exchange>, limits: &Limits) -> Option<Self> {
+        let &Limits { idle, total, .. } = limits;
+        if idle.is_none() && total.is_none() {
             return None;
         }
         let exchange = Arc::clone(exchange);
-        let sleep = Box::pin(tokio::time::sleep_until(deadline(&exchange).0));
-        Some(TimeoutWatch { exchange, sleep })
+        let sleep = Box::pin(tokio::time::sleep_until(deadline(&exchange, idle, total).0));
+        Some(TimeoutWatch { exchange, idle, total, sleep })
     }
 
     /// Resolves when a timeout expires. Activity moves the deadline, but the timer is only reset when it fires: resetting it
@@ -298,7 +306,7 @@ impl TimeoutWatch {
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Refusal> {
         loop {
             ready!(self.sleep.as_mut().poll(cx));
-            let (deadline, refusal) = deadline(&self.exchange);
+            let (deadline, refusal) = deadline(&self.exchange, self.idle, self.total);
             if Instant::now() >= deadline {
                 return Poll::Ready(refusal);
             }
@@ -308,12 +316,10 @@ impl TimeoutWatch {
 }
 
 /// The next deadline if nothing more arrives, and the refusal for it.
-fn deadline(exchange: &Exchange) -> (Instant, Refusal) {
+fn deadline(exchange: &Exchange, idle: Option<Duration>, total: Option<Duration>) -> (Instant, Refusal) {
     // A year instead of `Duration::MAX`, which would overflow an `Instant`.
     const NEVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
-    let limits = &exchange.shared().limits;
-    let total = limits.total.unwrap_or(NEVER);
-    let idle = limits.idle.unwrap_or(NEVER);
+    let (idle, total) = (idle.unwrap_or(NEVER), total.unwrap_or(NEVER));
     let (end, silent) = (exchange.started() + total, exchange.last_activity() + idle);
     if end <= silent {
         (Instant::from_std(end), Refusal::total(total.as_secs_f64()))

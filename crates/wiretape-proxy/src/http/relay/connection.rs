@@ -3,31 +3,29 @@
 //! Upstream connections belong to one client connection and are not pooled across clients: the server sees what it
 //! would see without the proxy, and no client gets a connection that another one left in an odd state (design note
 //! 0005). A shared pool was also slower when it was tried in the floor: a tenth to a third more CPU per request
-//! ("HTTP" in docs/benchmarks.md). Which trace an exchange goes to is decided here, too, because it is usually that
-//! of the last one on this connection.
+//! ("HTTP" in docs/benchmarks.md). What is recorded of the connection, such as the trace that its exchanges go to, is in
+//! `record::connection`.
 
+use super::context::{ConnectionPermit, RelayContext};
 use super::forward::{self, ClientProtocol};
 use super::handle;
 use super::timer::LazyTimer;
 use super::upstream::{HttpPreference, Sender};
-use crate::http::headers;
 use crate::http::options::{HostHeader, ListenerOptions, PrivateTargets, Route};
 use crate::http::policy::csp::Csp;
 use crate::http::policy::host_guard::HostGuard;
 use crate::http::policy::login::Login;
-use crate::http::record::heads::HeadCache;
-use crate::http::record::traces::{SessionTrace, SessionTraces};
+use crate::http::policy::public_origin::PublicOrigin;
+use crate::http::record::connection::{ConnectionRecorder, RecordedListener};
+use crate::http::record::exchange::Exchange;
 use crate::http::refusal::Refusal;
-use crate::http::serve::server::{ConnectionPermit, Shared};
 use crate::http::target::{Reach, Scheme, Target};
-use crate::warning::Warning;
 use http::header::{HOST, PROXY_AUTHORIZATION};
-use http::{Method, Request, request};
+use http::{Request, request};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
-use std::borrow::Cow;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -37,7 +35,6 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use wiretape_trace::format::ConnectionNote;
 
 /// The limit of idle upstream connections for one client connection; the oldest is closed. Only a forward proxy's clients, which
 /// ask for many servers, come near it.
@@ -45,30 +42,17 @@ const MAX_IDLE: usize = 64;
 
 /// A client connection and everything that belongs to it alone.
 pub(crate) struct ClientConnection {
-    number: u64,
-    shared: Arc<Shared>,
+    context: Arc<RelayContext>,
+    /// Before the permit: what is recorded of the connection ends before it counts as closed.
+    recorder: Arc<ConnectionRecorder>,
     listener: Arc<Listener>,
-    peer: SocketAddr,
     preference: HttpPreference,
     scope: Scope,
     /// Held until the connection and its tunnels are closed.
     permit: Arc<ConnectionPermit>,
     senders: Mutex<Vec<IdleSender>>,
-    heads: HeadCache,
-    /// The session of the last request. A client connection usually has one session, so this saves a lookup by name in the map
-    /// that all workers share.
-    last_session: Mutex<Option<LastSession>>,
-    /// The trace for requests without a session.
-    sessionless: Mutex<Option<Arc<SessionTrace>>>,
     /// The number of HTTP/2 requests so far.
     requests: AtomicU64,
-}
-
-/// A session and its trace.
-struct LastSession {
-    target: Arc<Target>,
-    session: String,
-    trace: Arc<SessionTrace>,
 }
 
 /// An upstream connection that is kept for the next request.
@@ -90,7 +74,7 @@ impl IdleSender {
 /// A listener, and the server behind it if it is a reverse proxy.
 pub(crate) struct Listener {
     pub(crate) options: ListenerOptions,
-    pub(crate) name: Arc<str>,
+    pub(crate) recorded: Arc<RecordedListener>,
     pub(crate) address: SocketAddr,
     pub(crate) target: Option<Arc<Target>>,
     /// The check of `Host`, if it is replaced.
@@ -119,7 +103,7 @@ pub(crate) enum Protocol {
 
 /// Serves a connection until it ends.
 pub(crate) async fn serve(
-    shared: Arc<Shared>,
+    context: Arc<RelayContext>,
     listener: Arc<Listener>,
     stream: TcpStream,
     peer: SocketAddr,
@@ -128,7 +112,7 @@ pub(crate) async fn serve(
 ) {
     // Without Nagle's algorithm: a response is often two small writes. If it can't be set, the connection works, only slower.
     let _ = stream.set_nodelay(true);
-    let limit = shared.limits.header;
+    let limit = context.limits.header;
     let first = tokio::select! {
         biased;
         first = tokio::time::timeout(limit, forward::peek(&stream)) => first,
@@ -138,13 +122,13 @@ pub(crate) async fn serve(
     let Ok(Ok(first)) = first else { return };
     let protocol = if first == ClientProtocol::Http2 { Protocol::Http2 } else { Protocol::Http1 };
     let connection =
-        ClientConnection::new(shared, listener, peer, protocol, Scope::Listener, Arc::new(permit));
+        ClientConnection::new(context, listener, peer, protocol, Scope::Listener, Arc::new(permit));
     connection.serve(stream, protocol, drain).await;
 }
 
 impl ClientConnection {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        context: Arc<RelayContext>,
         listener: Arc<Listener>,
         peer: SocketAddr,
         protocol: Protocol,
@@ -156,17 +140,13 @@ impl ClientConnection {
             Protocol::Http2 => HttpPreference::PreferHttp2,
         };
         Arc::new(ClientConnection {
-            number: shared.next_connection(),
-            shared,
+            recorder: Arc::new(ConnectionRecorder::new(&context.recorder, &listener.recorded, peer)),
+            context,
             listener,
-            peer,
             preference,
             scope,
             permit,
             senders: Mutex::default(),
-            heads: HeadCache::default(),
-            last_session: Mutex::default(),
-            sessionless: Mutex::default(),
             requests: AtomicU64::new(0),
         })
     }
@@ -190,7 +170,7 @@ impl ClientConnection {
         io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         mut drain: watch::Receiver<bool>,
     ) {
-        let limits = self.shared.limits.clone();
+        let limits = self.context.limits.clone();
         let this = Arc::clone(&self);
         let service = service_fn(move |request| handle::handle(Arc::clone(&this), request));
         let connection = http1::Builder::new()
@@ -223,7 +203,7 @@ impl ClientConnection {
         io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         mut drain: watch::Receiver<bool>,
     ) {
-        let limits = self.shared.limits.clone();
+        let limits = self.context.limits.clone();
         let this = Arc::clone(&self);
         let service = service_fn(move |request| {
             this.requests.fetch_add(1, Ordering::Relaxed);
@@ -259,7 +239,7 @@ impl ClientConnection {
     /// How long an idle HTTP/2 client may take to acknowledge the end of its connection.
     fn farewell_time(&self) -> Duration {
         let had_requests = self.requests.load(Ordering::Relaxed) > 0;
-        if had_requests { self.shared.limits.header } else { Duration::from_secs(1) }
+        if had_requests { self.context.limits.header } else { Duration::from_secs(1) }
     }
 
     /// Resolves when an HTTP/2 connection had neither a request nor a response for this long, or up to twice as long. hyper has
@@ -285,25 +265,16 @@ impl ClientConnection {
         if let Err(error) = result
             && (error.is_parse() || error.is_parse_too_large() || error.is_timeout())
         {
-            self.shared.count_malformed();
+            self.context.connections().count_malformed();
         }
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    pub(crate) fn context(&self) -> &Arc<RelayContext> {
+        &self.context
     }
 
     pub(crate) fn listener(&self) -> &ListenerOptions {
         &self.listener.options
-    }
-
-    pub(crate) fn listener_name(&self) -> &Arc<str> {
-        &self.listener.name
-    }
-
-    /// The connection's number, in the order of arrival.
-    pub(crate) fn number(&self) -> u64 {
-        self.number
     }
 
     pub(crate) fn listener_handle(&self) -> &Arc<Listener> {
@@ -315,20 +286,17 @@ impl ClientConnection {
     }
 
     pub(crate) fn peer(&self) -> SocketAddr {
-        self.peer
+        self.recorder.peer()
     }
 
-    /// The connection, as the first line of each of its exchanges has it.
-    pub(crate) fn note(&self) -> ConnectionNote<'_> {
-        ConnectionNote {
-            number: self.number,
-            client: self.peer,
-            listener: Cow::Borrowed(&self.listener.name),
-        }
-    }
-
-    pub(crate) fn heads(&self) -> &HeadCache {
-        &self.heads
+    /// Begins an exchange of this connection, which holds the connection until it is over.
+    pub(crate) fn begin_exchange(
+        self: &Arc<Self>,
+        target: &Arc<Target>,
+        parts: &request::Parts,
+    ) -> Arc<Exchange> {
+        let needs_bodies = self.csp().is_some_and(Csp::needs_requests);
+        Exchange::begin(&self.recorder, Arc::clone(self) as _, target, parts, needs_bodies)
     }
 
     /// Refuses a request whose `Host` is ambiguous, or not one that the listener accepts.
@@ -349,6 +317,12 @@ impl ClientConnection {
 
     pub(crate) fn csp(&self) -> Option<&Csp> {
         self.listener.csp.as_ref()
+    }
+
+    /// The listener's policies, if the exchange is with the listener's own server.
+    pub(crate) fn own_csp(&self, exchange: &Exchange) -> Option<&Csp> {
+        let own = &self.listener.target;
+        self.csp().filter(|_| own.as_ref().is_some_and(|own| own.is(&exchange.target)))
     }
 
     /// Whether CONNECT is allowed: on a forward proxy, outside of a tunnel.
@@ -379,6 +353,11 @@ impl ClientConnection {
             }
             _ => Reach::Anywhere,
         }
+    }
+
+    /// Our origin as the client of a request knows it.
+    pub(crate) fn public_origin(&self, parts: &request::Parts) -> PublicOrigin {
+        PublicOrigin::of(parts, self.listener.address)
     }
 
     /// How `Host` is handled.
@@ -427,7 +406,7 @@ impl ClientConnection {
     }
 
     pub(crate) async fn new_sender(&self, target: &Target) -> Result<Sender, Refusal> {
-        self.shared.connector.connect(target, self.preference).await
+        self.context.connector.connect(target, self.preference).await
     }
 
     fn take_idle_sender(&self, target: &Target) -> Option<Sender> {
@@ -456,116 +435,6 @@ impl ClientConnection {
         }
         senders.push(IdleSender { target: Arc::clone(target), sender, until: Instant::now() + time });
     }
-
-    /// Finds or begins the trace for an exchange's lines, and holds it open for the exchange.
-    pub(crate) fn trace_for(
-        &self,
-        target: &Arc<Target>,
-        parts: &request::Parts,
-    ) -> Option<Arc<SessionTrace>> {
-        let traces = self.shared.traces.as_ref()?;
-        if let Some(session) = headers::session(&parts.headers) {
-            return self.session_trace(traces, target, session);
-        }
-        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        if parts.method == Method::POST
-            // HTTP+SSE (2024-11-05) names the session in the query of its endpoint; other POSTs are spared the
-            // lookup.
-            && path.contains('?')
-            && let Some(trace) = traces.named(&endpoint_name(target, path))
-        {
-            return Some(trace);
-        }
-        let mut slot = self.sessionless.lock();
-        // `hold` fails for a trace that has ended because the connection was idle for too long.
-        if let Some(trace) = slot.as_ref().filter(|trace| trace.hold()) {
-            return Some(Arc::clone(trace));
-        }
-        let trace = self.begin_trace(traces, target)?;
-        *slot = Some(Arc::clone(&trace));
-        Some(trace)
-    }
-
-    /// Finds or begins the trace of a session, and holds it open for an exchange.
-    fn session_trace(
-        &self,
-        traces: &SessionTraces,
-        target: &Arc<Target>,
-        session: &str,
-    ) -> Option<Arc<SessionTrace>> {
-        let mut last = self.last_session.lock();
-        let known = last.as_ref().filter(|last| last.session == session && last.target.is(target));
-        if let Some(last) = known.filter(|last| last.trace.hold()) {
-            return Some(Arc::clone(&last.trace));
-        }
-        // Under the map's lock, so that two connections of one session never begin two traces.
-        let trace = traces.named_or(session_name(target, session), || {
-            let trace = self.begin_trace(traces, target)?;
-            trace.set_session(&self.shared.clean_name(session));
-            Some(trace)
-        })?;
-        *last = Some(LastSession {
-            target: Arc::clone(target),
-            session: session.to_owned(),
-            trace: Arc::clone(&trace),
-        });
-        Some(trace)
-    }
-
-    fn begin_trace(&self, traces: &SessionTraces, target: &Target) -> Option<Arc<SessionTrace>> {
-        if !traces.may_begin(self.peer.ip()) {
-            self.shared.warn_once(Warning::TooManyTraces);
-            return None;
-        }
-        Some(match &self.listener.options.route {
-            Route::Reverse(reverse) => {
-                traces.begin(&self.listener.options.name, &reverse.upstream.to_string())
-            }
-            Route::Forward(_) => traces.begin(target.authority.as_str(), target.origin()),
-        })
-    }
-
-    /// Binds a trace to the session id that the server has assigned.
-    pub(crate) fn bind_session(&self, target: &Target, session: &str, trace: &Arc<SessionTrace>) {
-        let Some(traces) = &self.shared.traces else { return };
-        // A server repeats the header in every response; only the first one binds.
-        if trace.session().is_some() {
-            return;
-        }
-        trace.set_session(&self.shared.clean_name(session));
-        traces.bind(session_name(target, session), trace);
-        // The next request on this connection without a session belongs to another conversation.
-        let mut slot = self.sessionless.lock();
-        if slot.as_ref().is_some_and(|current| Arc::ptr_eq(current, trace)) {
-            *slot = None;
-        }
-    }
-
-    /// Binds a trace to the endpoint that the server of HTTP+SSE has named for the client's messages.
-    pub(crate) fn bind_endpoint(&self, target: &Target, endpoint: &str, trace: &Arc<SessionTrace>) {
-        let Some(traces) = &self.shared.traces else { return };
-        let uri = endpoint.trim().parse::<http::Uri>().ok();
-        if let Some(path) = uri.as_ref().and_then(http::Uri::path_and_query) {
-            traces.bind(endpoint_name(target, path.as_str()), trace);
-        }
-    }
-}
-
-impl Drop for ClientConnection {
-    fn drop(&mut self) {
-        let slot = self.sessionless.lock().take();
-        if let (Some(traces), Some(trace)) = (&self.shared.traces, slot) {
-            traces.end(&trace, "the client closed its connection");
-        }
-    }
-}
-
-fn session_name(target: &Target, session: &str) -> String {
-    format!("{} session {session}", target.authority)
-}
-
-fn endpoint_name(target: &Target, path: &str) -> String {
-    format!("{} endpoint {path}", target.authority)
 }
 
 /// Waits until the proxy begins to drain.

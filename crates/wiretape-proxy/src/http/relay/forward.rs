@@ -90,7 +90,7 @@ pub(crate) async fn connect(
     mut request: Request<Incoming>,
 ) -> Response<ProxyBody> {
     let refuse = |refusal: Refusal| {
-        connection.shared().count(refusal.ended);
+        connection.context().count(refusal.ended);
         refusal.response(None)
     };
     if !connection.takes_connect() {
@@ -101,7 +101,7 @@ pub(crate) async fn connect(
     };
     let plain = Target::new(Scheme::Http, authority).within(connection.reach());
     // Connect before responding: a client expects an unreachable server as an error response to CONNECT.
-    let upstream = match connection.shared().connector.connect_bare(&plain).await {
+    let upstream = match connection.context().connector.connect_bare(&plain).await {
         Ok(upstream) => upstream,
         Err(refusal) => return refuse(refusal),
     };
@@ -139,7 +139,10 @@ async fn serve_tunnel(
         (Ok(Err(_)), _) => {}
         (first, _) => {
             if matches!(first, Ok(Ok(ClientProtocol::Tls))) {
-                connection.shared().warn_once(Warning::Tunnelled { host: plain.authority.to_string() });
+                connection
+                    .context()
+                    .recorder
+                    .warn_once(Warning::Tunnelled { host: plain.authority.to_string() });
             }
             relay_unread(connection, client, upstream).await;
         }
@@ -179,10 +182,10 @@ async fn serve_http(
     let target = Arc::new(target);
     let preference =
         if protocol == Protocol::Http1 { HttpPreference::Http1 } else { HttpPreference::PreferHttp2 };
-    let shared = Arc::clone(connection.shared());
-    let sender = shared.connector.upgrade(upstream, &target, preference).await;
+    let context = Arc::clone(connection.context());
+    let sender = context.connector.upgrade(upstream, &target, preference).await;
     let inner = ClientConnection::new(
-        Arc::clone(&shared),
+        Arc::clone(&context),
         Arc::clone(connection.listener_handle()),
         connection.peer(),
         protocol,
@@ -194,7 +197,7 @@ async fn serve_http(
         // For the first request: it goes over the connection that CONNECT has opened, as it would without us.
         inner.keep_sender(&target, sender, headers::DEFAULT_KEEP_ALIVE);
     }
-    let drain = shared.drain();
+    let drain = context.drain();
     inner.serve(client, protocol, drain).await;
 }
 
@@ -209,11 +212,11 @@ async fn intercept(
     let host = target.authority.host().trim_matches(['[', ']']).to_owned();
     let accepted = match authority.server_config(&host, std::time::SystemTime::now()) {
         Ok(config) => {
-            let limit = connection.shared().limits.header;
+            let limit = connection.context().limits.header;
             match tokio::time::timeout(limit, TlsAcceptor::from(config).accept(client)).await {
                 Ok(accepted) => accepted.map_err(|error| error.to_string()),
                 // Not a problem of certificates, which the warning below is about.
-                Err(_) => return connection.shared().count(Ended::Timeout),
+                Err(_) => return connection.context().count(Ended::Timeout),
             }
         }
         Err(error) => Err(error.to_string()),
@@ -226,7 +229,7 @@ async fn intercept(
             };
             serve_http(connection, client, upstream, target, protocol).await;
         }
-        Err(reason) => connection.shared().warn_once(Warning::NotIntercepted { host, reason }),
+        Err(reason) => connection.context().recorder.warn_once(Warning::NotIntercepted { host, reason }),
     }
 }
 
@@ -235,7 +238,7 @@ async fn relay_unread(
     client: impl AsyncRead + AsyncWrite + Unpin,
     upstream: TcpStream,
 ) {
-    let limits = &connection.shared().limits;
+    let limits = &connection.context().limits;
     let moved = AtomicU64::new(0);
     let mut client = CountedReads { inner: client, count: &moved };
     let mut upstream = CountedReads { inner: upstream, count: &moved };
@@ -244,7 +247,7 @@ async fn relay_unread(
         _ = tokio::io::copy_bidirectional(&mut client, &mut upstream) => Ended::Upgraded,
         () = silence(&moved, limits.header, limits.idle) => Ended::Timeout,
     };
-    connection.shared().count(ended);
+    connection.context().count(ended);
 }
 
 /// Resolves when nothing was read for `first` since the beginning, or later for `idle`, or up to twice as

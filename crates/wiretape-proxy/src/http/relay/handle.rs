@@ -8,31 +8,26 @@
 
 use super::body::{ProxyBody, TimeoutWatch};
 use super::connection::ClientConnection;
-use super::forward;
 use super::rewrite::Rewrite;
 use super::upstream::{SendFailure, Sender};
+use super::{csp, forward, login};
 use crate::http::headers::{self, Hop};
-use crate::http::options::HostHeader;
+use crate::http::options::{HostHeader, Limits};
 use crate::http::policy::endpoint::EndpointRewrite;
-use crate::http::policy::login::{self, LoginRequest};
+use crate::http::policy::login::LoginRequest;
+use crate::http::policy::public_origin::PublicOrigin;
 use crate::http::record::exchange::Exchange;
 use crate::http::record::tap::Tap;
-use crate::http::refusal::Refusal;
+use crate::http::refusal::{self, Refusal};
 use crate::http::target::Target;
 use http::header::{CONTENT_LENGTH, HOST};
-use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, request};
-use http_body::Body;
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
-use std::fmt;
 use std::future::{Future, poll_fn};
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 use wiretape_events::Ended;
 
 /// Serves a request of a client connection. Never fails: every problem becomes a response.
@@ -49,14 +44,16 @@ pub(crate) fn handle(
             IncomingRequest::Report(request) => {
                 let csp =
                     connection.csp().expect("`classify` returns `Report` only for a connection with a CSP");
-                return Ok(Box::pin(csp.take_report(&connection, request)).await);
+                let target = connection.listener_handle().target.as_deref();
+                let answer = csp.take_report(&connection.context().recorder, target, request);
+                return Ok(Box::pin(answer).await.map(ProxyBody::from));
             }
             IncomingRequest::Plain { exchange, parts, body } => {
-                let answer = relay(&exchange, parts, body).await;
+                let answer = relay(&connection, &exchange, parts, body).await;
                 (exchange, answer)
             }
             IncomingRequest::Login { exchange, step, parts, body } => {
-                let answer = Box::pin(login::relay(&exchange, step, parts, body)).await;
+                let answer = Box::pin(login::relay(&connection, &exchange, step, parts, body)).await;
                 (exchange, answer)
             }
         };
@@ -76,7 +73,7 @@ enum IncomingRequest {
 fn classify(connection: &Arc<ClientConnection>, mut request: Request<Incoming>) -> IncomingRequest {
     let checked = connection.check_host(&request).and_then(|()| connection.authenticate(&mut request));
     if let Err(refusal) = checked {
-        connection.shared().count(refusal.ended);
+        connection.context().count(refusal.ended);
         return IncomingRequest::Refused(refusal);
     }
     // Before a target is determined: CONNECT has no path, and names its server in another form.
@@ -89,36 +86,35 @@ fn classify(connection: &Arc<ClientConnection>, mut request: Request<Incoming>) 
     let target = match connection.target_of(&request) {
         Ok(target) => target,
         Err(refusal) => {
-            connection.shared().count(refusal.ended);
+            connection.context().count(refusal.ended);
             return IncomingRequest::Refused(refusal);
         }
     };
     let (parts, body) = request.into_parts();
     let login = connection.login();
-    match login.and_then(|login| login.step(&parts, || PublicOrigin::of(connection, &parts))) {
+    match login.and_then(|login| login.step(&parts, || connection.public_origin(&parts))) {
         Some(step) => {
-            let exchange = Exchange::begin(connection, step.foreign().unwrap_or(&target), &parts);
+            let exchange = connection.begin_exchange(step.foreign().unwrap_or(&target), &parts);
             IncomingRequest::Login { exchange, step, parts, body }
         }
-        None => {
-            IncomingRequest::Plain { exchange: Exchange::begin(connection, &target, &parts), parts, body }
-        }
+        None => IncomingRequest::Plain { exchange: connection.begin_exchange(&target, &parts), parts, body },
     }
 }
 
 async fn relay(
+    connection: &ClientConnection,
     exchange: &Arc<Exchange>,
     parts: request::Parts,
     body: Incoming,
 ) -> Result<Response<ProxyBody>, Refusal> {
-    let prepared = prepare(exchange, parts, body)?;
+    let prepared = prepare(connection, exchange, parts, body)?;
     let public = prepared.public.clone();
-    let mut response = exchange_with(exchange, prepared).await?;
-    if let Some(login) = exchange.connection.login() {
+    let mut response = exchange_with(connection, exchange, prepared).await?;
+    if let Some(login) = connection.login() {
         login.rewrite_headers(response.headers_mut(), &public);
     }
-    match exchange.connection.csp() {
-        Some(csp) => Box::pin(csp.apply_to_answer(exchange, response)).await,
+    match connection.csp() {
+        Some(csp) => Box::pin(csp::apply_to_answer(csp, exchange, response)).await,
         None => Ok(response),
     }
 }
@@ -136,64 +132,67 @@ pub(crate) struct PreparedRequest {
 
 /// Checks a request against the limits, and puts a tap on its body.
 pub(crate) fn prepare(
+    connection: &ClientConnection,
     exchange: &Arc<Exchange>,
     mut parts: request::Parts,
     body: Incoming,
 ) -> Result<PreparedRequest, Refusal> {
-    let connection = &exchange.connection;
-    if let Some(refusal) = too_large(exchange, &parts.headers) {
-        discard_in_background(body);
+    let limits = &connection.context().limits;
+    if let Some(refusal) = too_large(limits, &parts.headers) {
+        refusal::discard_in_background(body);
         return Err(refusal);
     }
-    let tap = Tap::request(exchange, &parts.headers, connection.shared().limits.body);
+    let tap = Tap::request(exchange, &parts.headers, limits.body);
     // HTTP/2 has no `Upgrade` (RFC 9113, section 8.6).
     let wants_upgrade = headers::wants_upgrade(&parts.headers) && parts.version == Version::HTTP_11;
     Ok(PreparedRequest {
-        public: PublicOrigin::of(connection, &parts),
+        public: connection.public_origin(&parts),
         path: connection.csp().map(|_| parts.uri.path().to_owned()),
         from: Hop::from(parts.version),
         upgrade: wants_upgrade.then(|| parts.extensions.remove::<OnUpgrade>()).flatten(),
         wants_upgrade,
-        request: Request::from_parts(parts, ProxyBody::passing(body, tap, None)),
+        request: Request::from_parts(parts, ProxyBody::passing(body, tap, None, connection.context())),
     })
 }
 
 /// Sends a request to the exchange's server, and prepares the response for the client.
 pub(crate) async fn exchange_with(
+    connection: &ClientConnection,
     exchange: &Arc<Exchange>,
     prepared: PreparedRequest,
 ) -> Result<Response<ProxyBody>, Refusal> {
-    let connection = &exchange.connection;
     let (sender, used) = match connection.sender(&exchange.target).await {
         Ok(sender) => sender,
         Err(refusal) => {
             // Read the body first: only then are the message and its id in the trace, and in the JSON-RPC error.
-            drain(prepared.request.into_body()).await;
+            refusal::drain(prepared.request.into_body()).await;
             return Err(refusal);
         }
     };
     exchange.record_connected();
     let host = connection.host_header();
     let request = adapt_headers(prepared.request, host, &exchange.target, prepared.wants_upgrade);
-    let response = send(exchange, request, sender, used).await?;
-    Ok(forward_response(exchange, response, prepared.from, &prepared.public, prepared.path, prepared.upgrade))
+    let response = send(connection, exchange, request, sender, used).await?;
+    let PreparedRequest { public, path, from, upgrade, .. } = prepared;
+    Ok(forward_response(connection, exchange, response, from, &public, path, upgrade))
 }
 
 /// Sends a request and waits for the response's head. A reused connection may have been closed in the meantime: if nothing of
 /// the request was sent, it is retried once on a new one. Otherwise not: a POST to an MCP server is not idempotent.
 async fn send(
+    connection: &ClientConnection,
     exchange: &Arc<Exchange>,
     mut request: Request<ProxyBody>,
     mut sender: Sender,
     mut used: bool,
 ) -> Result<Response<Incoming>, Refusal> {
-    let connection = &exchange.connection;
+    let limits = &connection.context().limits;
     loop {
         let sent = {
             let hop = sender.hop();
             sender.send(adapt_to_version(request, hop, &exchange.target))
         };
-        let sent = match TimeoutWatch::start(exchange) {
+        let sent = match TimeoutWatch::start(exchange, limits) {
             None => sent.await,
             Some(mut watch) => tokio::select! {
                 sent = sent => sent,
@@ -212,15 +211,15 @@ async fn send(
                 used = false;
                 sender = connection.new_sender(&exchange.target).await?;
             }
-            Err(failure) => return Err(send_refusal(exchange, &failure.error)),
+            Err(failure) => return Err(send_refusal(exchange, limits, &failure.error)),
         }
     }
 }
 
 /// The refusal for a request that got no response.
-fn send_refusal(exchange: &Exchange, error: &hyper::Error) -> Refusal {
+fn send_refusal(exchange: &Exchange, limits: &Limits, error: &hyper::Error) -> Refusal {
     if exchange.is_too_large() {
-        return Refusal::body_too_large(exchange.shared().limits.body);
+        return Refusal::body_too_large(limits.body);
     }
     if exchange.is_malformed() {
         return Refusal::malformed_body();
@@ -288,6 +287,7 @@ pub(crate) fn adapt_to_version(
 
 /// Records a response's head and wraps its body for the client.
 fn forward_response(
+    connection: &ClientConnection,
     exchange: &Arc<Exchange>,
     mut response: Response<Incoming>,
     to: Hop,
@@ -304,12 +304,12 @@ fn forward_response(
     // Before any header is changed: the trace has the head as the server sent it.
     exchange.record_response_head(&parts);
     let tap = Tap::response(exchange, &parts.headers);
-    let mut rewrite = endpoint_rewrite(exchange, &parts.headers, public).map(Rewrite::Endpoint);
+    let mut rewrite = endpoint_rewrite(connection, exchange, &parts.headers, public).map(Rewrite::Endpoint);
     if rewrite.is_some() {
         // The rewritten body has another length; hyper frames it as chunks.
         parts.headers.remove(CONTENT_LENGTH);
     }
-    if let (Some(csp), Some(path)) = (exchange.own_csp(), path) {
+    if let (Some(csp), Some(path)) = (connection.own_csp(exchange), path) {
         csp.apply_to_page(exchange, &path, &mut parts.headers);
         let events = csp.event_rewrite(exchange, &mut parts.headers);
         rewrite = rewrite.or(events.map(|events| Rewrite::Events(Box::new(events))));
@@ -317,51 +317,23 @@ fn forward_response(
     headers::strip_hop(&mut parts.headers, to, switching);
     // hyper writes the version of the client's own connection; that of the upstream's means nothing there.
     parts.version = Version::HTTP_11;
-    Response::from_parts(parts, ProxyBody::passing(body, tap, rewrite))
+    Response::from_parts(parts, ProxyBody::passing(body, tap, rewrite, connection.context()))
 }
 
 /// The rewriting of the `endpoint` event, which only a stream of HTTP+SSE begins with (MCP 2024-11-05, basic/transports): one
 /// that a GET opened outside of any session.
 fn endpoint_rewrite(
+    connection: &ClientConnection,
     exchange: &Exchange,
     headers: &HeaderMap,
     public: &PublicOrigin,
 ) -> Option<EndpointRewrite> {
-    let applies = exchange.connection.is_reverse()
+    let applies = connection.is_reverse()
         && exchange.method() == Method::GET
         && headers::is_event_stream(headers)
         && headers::session(headers).is_none()
         && headers::content_encoding(headers).is_none();
     applies.then(|| EndpointRewrite::new(exchange.target.origin(), &public.to_string()))
-}
-
-/// Our own origin as the client knows it. Kept in parts and formatted on demand: most exchanges never need the text.
-#[derive(Clone)]
-pub(crate) enum PublicOrigin {
-    Host(HeaderValue),
-    Authority(Authority),
-    Address(SocketAddr),
-}
-
-impl PublicOrigin {
-    fn of(connection: &ClientConnection, parts: &request::Parts) -> Self {
-        let host = parts.headers.get(HOST).filter(|host| host.to_str().is_ok());
-        match (host, parts.uri.authority()) {
-            (Some(host), _) => PublicOrigin::Host(host.clone()),
-            (None, Some(authority)) => PublicOrigin::Authority(authority.clone()),
-            (None, None) => PublicOrigin::Address(connection.listener_handle().address),
-        }
-    }
-}
-
-impl fmt::Display for PublicOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PublicOrigin::Host(host) => write!(f, "http://{}", host.to_str().unwrap_or_default()),
-            PublicOrigin::Authority(authority) => write!(f, "http://{authority}"),
-            PublicOrigin::Address(address) => write!(f, "http://{address}"),
-        }
-    }
 }
 
 /// Copies the bytes of an upgraded connection in both directions, unread.
@@ -375,27 +347,10 @@ async fn tunnel(client: OnUpgrade, upstream: OnUpgrade, exchange: Arc<Exchange>)
 }
 
 /// The refusal of a request whose headers or announced length exceed the limits.
-fn too_large(exchange: &Exchange, headers: &HeaderMap) -> Option<Refusal> {
-    let limits = &exchange.shared().limits;
+fn too_large(limits: &Limits, headers: &HeaderMap) -> Option<Refusal> {
     if headers::size(headers) > limits.headers {
         return Some(Refusal::headers_too_large(limits.headers));
     }
     let length = headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok()?;
     (length > limits.body).then(|| Refusal::body_too_large(limits.body))
-}
-
-/// How long the body of a refused request is read.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Reads a body to its end. If it has a tap, the request is recorded and its id becomes known.
-async fn drain(body: impl Body + Unpin) {
-    let mut body = body;
-    let _ =
-        tokio::time::timeout(DRAIN_TIMEOUT, async { while let Some(Ok(_)) = body.frame().await {} }).await;
-}
-
-/// Reads and discards the body of a refused request while the response is sent: many clients read the response only after
-/// sending everything, and closing with unread bytes would reset the connection. Its size doesn't matter, nothing is kept.
-pub(crate) fn discard_in_background(body: Incoming) {
-    tokio::spawn(drain(body));
 }

@@ -1,8 +1,9 @@
 //! The admin port: liveness, readiness, version, status and metrics. A separate port, so that no path of an upstream is taken.
 
-use super::process;
-use super::server::{BoundListener, Shared};
+use super::server::BoundListener;
+use super::{metrics, process};
 use crate::http::options::{AdminOptions, Route};
+use crate::http::relay::context::RelayContext;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
@@ -19,7 +20,7 @@ use wiretape_events::sink::Exposition;
 
 /// The server of the admin port.
 pub(crate) struct Admin {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) context: Arc<RelayContext>,
     pub(crate) bound: Vec<BoundListener>,
     pub(crate) options: AdminOptions,
 }
@@ -64,7 +65,7 @@ impl Admin {
                 "/version" => {
                     (StatusCode::OK, json!({ "name": "wiretape", "version": env!("CARGO_PKG_VERSION") }))
                 }
-                "/status" => (StatusCode::OK, self.shared.status()),
+                "/status" => (StatusCode::OK, metrics::status(&self.context)),
                 "/metrics" => return self.metrics().await,
                 _ => {
                     let error = "not found; available: /healthz, /ready, /version, /status, /metrics";
@@ -89,7 +90,7 @@ impl Admin {
             out.sample("wiretape_upstream_up", &[("server", &name)], u8::from(reachable));
         }
         self.options.requests.write(&mut out);
-        self.shared.write_metrics(&mut out);
+        metrics::write(&self.context, &mut out);
         process::write(&mut out);
         let mut response = Response::new(Full::from(out.into_text()));
         let text = header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
@@ -100,7 +101,7 @@ impl Admin {
     /// A proxy is ready when it accepts connections and can reach at least one of its servers.
     async fn readiness(&self) -> (StatusCode, Value) {
         let upstreams = self.upstreams().await;
-        let is_draining = self.shared.is_draining();
+        let is_draining = self.context.is_draining();
         let ready =
             !is_draining && (upstreams.is_empty() || upstreams.iter().any(|(.., reachable)| *reachable));
         let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };

@@ -1,6 +1,6 @@
 //! Running a proxy: listeners, workers, signals, the admin port.
 
 mod admin;
-pub(crate) mod draining;
+mod metrics;
 mod process;
 pub(crate) mod server;

@@ -5,38 +5,29 @@
 //! exchange, which is a queue in memory on one thread and a system call between two (design note 0005).
 
 use super::admin::Admin;
-use super::draining::{AwaitedAnswers, Draining};
 use crate::http::options::{
-    AdminOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyOptions, Route,
+    AdminOptions, Draining, HostHeader, ListenerOptions, OAuthRewrite, ProxyOptions, Route,
 };
 use crate::http::policy::csp::Csp;
 use crate::http::policy::host_guard::HostGuard;
 use crate::http::policy::login::Login;
-use crate::http::record::body_budget::BodyBudget;
-use crate::http::record::exchange::{Redaction, redact_name};
-use crate::http::record::traces::{LineCounts, SessionTrace, SessionTraces};
+use crate::http::record::connection::RecordedListener;
+use crate::http::record::traces::SessionTraces;
 use crate::http::refusal::Refusal;
 use crate::http::relay::connection::{self, Listener};
-use crate::http::relay::upstream::Connector;
-use crate::journal::Clock;
+use crate::http::relay::context::{ConnectionPermit, RelayContext};
 use crate::platform;
-use crate::warning::{Warn, Warning};
-use parking_lot::Mutex;
-use std::collections::HashSet;
+use crate::warning::Warning;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener, TcpStream as StdStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, watch};
-use wiretape_events::event::SinkStatus;
-use wiretape_events::sink::Exposition;
-use wiretape_events::{Ended, TransactionSink};
-use wiretape_trace::redact::{Redactor, SecretMemory};
 
 /// Why a proxy could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -75,319 +66,6 @@ pub struct ProxyOutcome {
     pub lost: u64,
 }
 
-/// The state that all workers and connections of a proxy share.
-pub(crate) struct Shared {
-    pub(crate) limits: Limits,
-    pub(crate) clock: Clock,
-    pub(crate) redactor: Option<Redactor>,
-    /// Values that clients and servers have named as secrets. Shared by all sessions: a secret in one is a secret in
-    /// every other.
-    pub(crate) memory: SecretMemory,
-    pub(crate) sink: Option<Arc<dyn TransactionSink>>,
-    pub(crate) traces: Option<SessionTraces>,
-    pub(crate) connector: Connector,
-    pub(crate) awaited: AwaitedAnswers,
-    pub(crate) bodies: Arc<BodyBudget>,
-    warn: Warn,
-    warned: Mutex<HashSet<String>>,
-    exchanges: AtomicU64,
-    /// Exchanges in flight, except streams that outlive requests.
-    requests: AtomicUsize,
-    /// Streams that outlive requests.
-    streams: AtomicUsize,
-    cut_off: AtomicU64,
-    arrivals: AtomicU64,
-    ended: [AtomicU64; Ended::ALL.len()],
-    malformed: AtomicU64,
-    turned_away: AtomicU64,
-    connections: AtomicUsize,
-    stopping: AtomicBool,
-    drain: watch::Sender<bool>,
-}
-
-impl Shared {
-    fn new(options: &mut ProxyOptions) -> Self {
-        let clock = Clock::start();
-        let warn = Arc::clone(&options.warn);
-        let redactor = options.redactor.take();
-        let journal = options.traces.take();
-        let traces = journal.map(|journal| {
-            SessionTraces::new(
-                journal,
-                clock,
-                redactor.is_some(),
-                at_most_once_a_minute(Arc::clone(&warn), clock),
-            )
-        });
-        Shared {
-            limits: options.limits.clone(),
-            clock,
-            redactor,
-            memory: SecretMemory::default(),
-            sink: options.sink.take(),
-            traces,
-            connector: Connector::new(options.limits.connect),
-            awaited: AwaitedAnswers::default(),
-            bodies: BodyBudget::new(options.limits.body),
-            warn,
-            warned: Mutex::default(),
-            exchanges: AtomicU64::new(0),
-            requests: AtomicUsize::new(0),
-            streams: AtomicUsize::new(0),
-            cut_off: AtomicU64::new(0),
-            arrivals: AtomicU64::new(0),
-            ended: Default::default(),
-            malformed: AtomicU64::new(0),
-            turned_away: AtomicU64::new(0),
-            connections: AtomicUsize::new(0),
-            stopping: AtomicBool::new(false),
-            drain: watch::Sender::new(false),
-        }
-    }
-
-    /// The number of the next exchange.
-    pub(crate) fn next_exchange(&self) -> u64 {
-        self.exchanges.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    pub(crate) fn request_began(&self) {
-        self.requests.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// Counts a request as one that has opened a stream, which may stay open for days: draining must not wait for it.
-    pub(crate) fn request_became_stream(&self) {
-        self.streams.fetch_add(1, Ordering::Relaxed);
-        self.request_ended();
-    }
-
-    pub(crate) fn stream_ended(&self) {
-        self.streams.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Counts a request as answered.
-    pub(crate) fn request_ended(&self) {
-        self.requests.fetch_sub(1, Ordering::AcqRel);
-    }
-
-    pub(crate) fn requests_in_flight(&self) -> usize {
-        self.requests.load(Ordering::Acquire)
-    }
-
-    /// Counts an exchange that was cut off because draining took too long.
-    pub(crate) fn count_cut_off(&self) {
-        self.cut_off.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// What draining still waits for.
-    fn draining_status(&self) -> Draining {
-        Draining {
-            requests: self.requests_in_flight() + self.awaited.len(),
-            connections: self.connections.load(Ordering::Acquire),
-        }
-    }
-
-    /// The number of the next client connection.
-    pub(crate) fn next_connection(&self) -> u64 {
-        self.arrivals.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// Counts an exchange by how it ended.
-    pub(crate) fn count(&self, ended: Ended) {
-        self.ended[ended as usize].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts bytes that were not an HTTP request.
-    pub(crate) fn count_malformed(&self) {
-        self.malformed.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Whether exchanges that end from now on were cut off by the proxy.
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
-    }
-
-    /// Becomes `true` when the proxy begins to drain.
-    pub(crate) fn drain(&self) -> watch::Receiver<bool> {
-        self.drain.subscribe()
-    }
-
-    pub(crate) fn is_draining(&self) -> bool {
-        *self.drain.borrow()
-    }
-
-    /// How to redact what is recorded; `None` if nothing is redacted.
-    pub(crate) fn redaction(&self) -> Option<Redaction<'_>> {
-        self.redactor.as_ref().map(|redactor| Redaction { redactor, memory: &self.memory })
-    }
-
-    /// Redacts a name, for the trace and the sinks.
-    pub(crate) fn clean_name(&self, name: &str) -> String {
-        redact_name(self.redaction(), name).into_owned()
-    }
-
-    /// Warns, unless the same text was reported before.
-    pub(crate) fn warn_once(&self, warning: Warning) {
-        // Texts contain host names from clients: without a limit they could grow this set for ever.
-        const MAX: usize = 1000;
-        let mut warned = self.warned.lock();
-        if warned.len() < MAX && warned.insert(warning.to_string()) {
-            // Before the callback, which may be slow or warn again.
-            drop(warned);
-            (self.warn)(warning);
-        }
-    }
-
-    pub(crate) fn end_trace(&self, trace: &Arc<SessionTrace>, reason: &'static str) {
-        if let Some(traces) = &self.traces {
-            traces.end(trace, reason);
-        }
-    }
-
-    pub(crate) fn release_trace(&self, trace: &Arc<SessionTrace>) {
-        if let Some(traces) = &self.traces {
-            traces.release(trace);
-        }
-    }
-
-    /// The counters as JSON, for the admin's status page.
-    pub(crate) fn status(&self) -> serde_json::Value {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let ended: serde_json::Map<_, _> = Ended::ALL
-            .iter()
-            .map(|ended| (ended.name().to_owned(), count(&self.ended[*ended as usize]).into()))
-            .collect();
-        serde_json::json!({
-            "connections": self.connections.load(Ordering::Relaxed),
-            "connectionsTurnedAway": count(&self.turned_away),
-            "exchanges": count(&self.exchanges),
-            "ended": ended,
-            "malformed": count(&self.malformed),
-            "draining": self.is_draining(),
-            "traces": {
-                "open": self.traces.as_ref().map_or(0, SessionTraces::open),
-                "lostLines": self.traces.as_ref().map_or(0, SessionTraces::lost),
-            },
-            "sinks": self.sinks(),
-        })
-    }
-
-    /// The state of the sinks and of the bus that feeds them.
-    fn sinks(&self) -> Vec<SinkStatus> {
-        self.sink.as_ref().map(|sink| sink.status()).unwrap_or_default()
-    }
-
-    /// Writes the proxy's own counters in the Prometheus text format.
-    pub(crate) fn write_metrics(&self, out: &mut Exposition) {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        out.family("wiretape_connections", "gauge", "Open client connections.");
-        out.sample("wiretape_connections", &[], self.connections.load(Ordering::Relaxed));
-        out.family(
-            "wiretape_connections_turned_away_total",
-            "counter",
-            "Client connections beyond --max-connections.",
-        );
-        out.sample("wiretape_connections_turned_away_total", &[], count(&self.turned_away));
-        out.family(
-            "wiretape_exchanges_total",
-            "counter",
-            "HTTP exchanges by how they ended. A client may close its connection after a successful response: for errors use wiretape_requests_total.",
-        );
-        for ended in Ended::ALL {
-            out.sample(
-                "wiretape_exchanges_total",
-                &[("ended", ended.name())],
-                count(&self.ended[ended as usize]),
-            );
-        }
-        self.write_load_metrics(out);
-        self.write_trace_metrics(out);
-        self.write_sink_metrics(out);
-    }
-
-    fn write_load_metrics(&self, out: &mut Exposition) {
-        let mut gauge = |name: &str, help: &str, value: usize| {
-            out.family(name, "gauge", help);
-            out.sample(name, &[], value);
-        };
-        let in_flight = "Requests without a response so far, except streams.";
-        gauge("wiretape_requests_in_flight", in_flight, self.requests_in_flight());
-        let streams = "Open streams, such as those opened by GET.";
-        gauge("wiretape_streams", streams, self.streams.load(Ordering::Relaxed));
-        let largest = "The value of --max-connections.";
-        gauge("wiretape_connections_limit", largest, self.limits.connections);
-    }
-
-    fn write_trace_metrics(&self, out: &mut Exposition) {
-        let zero = LineCounts::default();
-        let counts = self.traces.as_ref().map_or(&zero, SessionTraces::counts);
-        let mut counter = |name: &str, help: &str, value: &AtomicU64| {
-            out.family(name, "counter", help);
-            out.sample(name, &[], value.load(Ordering::Relaxed));
-        };
-        counter("wiretape_trace_lines_total", "Lines that were written to traces.", &counts.written);
-        counter("wiretape_trace_bytes_total", "Bytes that were written to traces.", &counts.bytes);
-        let lost = "Lines that could not be written to traces.";
-        counter("wiretape_trace_lines_lost_total", lost, &counts.lost);
-        let refused = "Traces not started because clients on other machines started too many.";
-        counter("wiretape_traces_refused_total", refused, &counts.refused);
-        out.family("wiretape_traces_open", "gauge", "Traces that are being written.");
-        out.sample("wiretape_traces_open", &[], self.traces.as_ref().map_or(0, SessionTraces::open));
-    }
-
-    fn write_sink_metrics(&self, out: &mut Exposition) {
-        let sinks = self.sinks();
-        let mut each = |name: &str, kind: &str, help: &str, read: fn(&SinkStatus) -> u64| {
-            out.family(name, kind, help);
-            sinks.iter().for_each(|sink| out.sample(name, &[("sink", &sink.name)], read(sink)));
-        };
-        let taken = "Accepted by each sink: exchanges (bus), or events and lines of --events (other sinks).";
-        each("wiretape_events_taken_total", "counter", taken, |sink| sink.taken);
-        let dropped = "Events dropped by each sink, or before they reached it.";
-        each("wiretape_events_dropped_total", "counter", dropped, |sink| sink.dropped);
-        each("wiretape_events_queued", "gauge", "Queued for each sink.", |sink| sink.queued);
-    }
-
-    fn outcome(&self) -> ProxyOutcome {
-        ProxyOutcome {
-            exchanges: self.exchanges.load(Ordering::Relaxed),
-            cut_off: self.cut_off.load(Ordering::Relaxed),
-            lost: self.traces.as_ref().map_or(0, SessionTraces::lost),
-        }
-    }
-}
-
-/// Limits warnings to one a minute: every session's trace reports a full disk, and they all mean the same.
-fn at_most_once_a_minute(warn: Warn, clock: Clock) -> Warn {
-    const MINUTE_US: u64 = 60_000_000;
-    let next = AtomicU64::new(0);
-    Arc::new(move |warning: Warning| {
-        let now = clock.now().us;
-        if now >= next.load(Ordering::Relaxed) {
-            next.store(now + MINUTE_US, Ordering::Relaxed);
-            warn(warning);
-        }
-    })
-}
-
-/// Counts a connection against `--max-connections` until it is dropped.
-pub(crate) struct ConnectionPermit(Arc<Shared>);
-
-impl ConnectionPermit {
-    fn new(shared: &Arc<Shared>) -> Option<Self> {
-        // Counted first and taken back by `Drop` if there is no room: a check before the count could let two
-        // connections in.
-        let before = shared.connections.fetch_add(1, Ordering::AcqRel);
-        let permit = ConnectionPermit(Arc::clone(shared));
-        (before < shared.limits.connections).then_some(permit)
-    }
-}
-
-impl Drop for ConnectionPermit {
-    fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
 /// An accepted connection on its way to a worker.
 struct AcceptedConnection {
     stream: StdStream,
@@ -418,11 +96,11 @@ pub fn run(
         admin.as_ref().map(|(admin, _)| admin.local_addr()).transpose().map_err(ProxyError::Start)?;
     let (drain, session_idle, count) = (options.drain, options.session_idle, options.workers.max(1));
     let on_drain = Arc::clone(&options.on_drain);
-    let shared = Arc::new(Shared::new(&mut options));
+    let context = Arc::new(RelayContext::new(&mut options));
     let runtime = runtime().map_err(ProxyError::Start)?;
     let stop = watch::Sender::new(false);
     let workers = (0..count)
-        .map(|_| Worker::start(&shared, stop.subscribe()))
+        .map(|_| Worker::start(&context, stop.subscribe()))
         .collect::<io::Result<Vec<_>>>()
         .map_err(ProxyError::Start)?;
     let bound: Vec<BoundListener> = listeners
@@ -433,16 +111,15 @@ pub fn run(
         .block_on(async {
             // Before the listeners are announced, so that a signal right after `ready` already drains.
             let mut signals = Signals::catch()?;
-            let accepting = start_accepting(&shared, listeners, &workers)?;
-            start_housekeeping(&shared, session_idle, admin, &bound)?;
+            let accepting = start_accepting(&context, listeners, &workers)?;
+            start_housekeeping(&context, session_idle, admin, &bound)?;
             ready(&bound, admin_address);
             signals.next().await;
-            drain_connections(&shared, accepting, drain, &*on_drain, &mut signals).await;
+            drain_connections(&context, accepting, drain, &*on_drain, &mut signals).await;
             io::Result::Ok(())
         })
         .map_err(ProxyError::Start)?;
-    // From here on, exchanges that are dropped were cut off by us, not by their clients.
-    shared.stopping.store(true, Ordering::Relaxed);
+    context.recorder.stop();
     stop.send_replace(true);
     for worker in workers {
         // The panic hook has reported a worker's panic; the others still have to be joined.
@@ -450,10 +127,19 @@ pub fn run(
     }
     // The admin port and housekeeping end before the traces do, or they could touch a trace that has ended.
     drop(runtime);
-    if let Some(traces) = &shared.traces {
+    if let Some(traces) = &context.recorder.traces {
         traces.end_all("wiretape was stopped");
     }
-    Ok(shared.outcome())
+    Ok(outcome(&context))
+}
+
+fn outcome(context: &RelayContext) -> ProxyOutcome {
+    let recorder = &context.recorder;
+    ProxyOutcome {
+        exchanges: recorder.counters.exchanges.begun(),
+        cut_off: recorder.counters.exchanges.cut_off(),
+        lost: recorder.traces.as_ref().map_or(0, SessionTraces::lost),
+    }
 }
 
 fn runtime() -> io::Result<Runtime> {
@@ -477,10 +163,15 @@ fn bind(options: &ListenerOptions) -> Result<(StdListener, Arc<Listener>), Proxy
         }
         Route::Forward(_) => (None, None, None),
     };
+    let upstream = match &options.route {
+        Route::Reverse(reverse) => Some(reverse.upstream.to_string()),
+        Route::Forward(_) => None,
+    };
+    let recorded = RecordedListener { name: options.name.as_str().into(), upstream };
     Ok((
         listener,
         Arc::new(Listener {
-            name: options.name.as_str().into(),
+            recorded: Arc::new(recorded),
             options: options.clone(),
             address,
             target,
@@ -498,18 +189,18 @@ fn listen(address: SocketAddr) -> Result<StdListener, ProxyError> {
 }
 
 impl Worker {
-    fn start(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) -> io::Result<Self> {
+    fn start(context: &Arc<RelayContext>, mut stop: watch::Receiver<bool>) -> io::Result<Self> {
         // Unbounded, because `ConnectionPermit` already limits what can be in it.
         let (arrivals, mut waiting) = mpsc::unbounded_channel::<AcceptedConnection>();
         let load = Arc::new(AtomicUsize::new(0));
         let runtime = runtime()?;
-        let (shared, mine) = (Arc::clone(shared), Arc::clone(&load));
+        let (context, mine) = (Arc::clone(context), Arc::clone(&load));
         let thread = std::thread::Builder::new().name("wiretape-worker".to_owned()).spawn(move || {
             runtime.block_on(async {
                 loop {
                     tokio::select! {
                         arrival = waiting.recv() => match arrival {
-                            Some(arrival) => spawn_connection(&shared, &mine, arrival),
+                            Some(arrival) => spawn_connection(&context, &mine, arrival),
                             None => break,
                         },
                         _ = stop.wait_for(|stop| *stop) => break,
@@ -522,19 +213,19 @@ impl Worker {
     }
 }
 
-fn spawn_connection(shared: &Arc<Shared>, load: &Arc<AtomicUsize>, arrival: AcceptedConnection) {
+fn spawn_connection(context: &Arc<RelayContext>, load: &Arc<AtomicUsize>, arrival: AcceptedConnection) {
     let AcceptedConnection { stream, peer, listener, permit } = arrival;
     let Ok(stream) = TcpStream::from_std(stream) else { return };
-    let (shared, load) = (Arc::clone(shared), Arc::clone(load));
+    let (context, load) = (Arc::clone(context), Arc::clone(load));
     tokio::spawn(async move {
-        let drain = shared.drain();
-        connection::serve(shared, listener, stream, peer, permit, drain).await;
+        let drain = context.drain();
+        connection::serve(context, listener, stream, peer, permit, drain).await;
         load.fetch_sub(1, Ordering::Relaxed);
     });
 }
 
 fn start_accepting(
-    shared: &Arc<Shared>,
+    context: &Arc<RelayContext>,
     listeners: Vec<(StdListener, Arc<Listener>)>,
     workers: &[Worker],
 ) -> io::Result<Vec<tokio::task::JoinHandle<()>>> {
@@ -543,8 +234,8 @@ fn start_accepting(
     let mut accepting = Vec::new();
     for (socket, listener) in listeners {
         let socket = TcpListener::from_std(socket)?;
-        let (shared, workers) = (Arc::clone(shared), Arc::clone(&workers));
-        accepting.push(tokio::spawn(accept(shared, socket, listener, workers)));
+        let (context, workers) = (Arc::clone(context), Arc::clone(&workers));
+        accepting.push(tokio::spawn(accept(context, socket, listener, workers)));
     }
     Ok(accepting)
 }
@@ -552,7 +243,7 @@ fn start_accepting(
 type WorkerQueue = (mpsc::UnboundedSender<AcceptedConnection>, Arc<AtomicUsize>);
 
 async fn accept(
-    shared: Arc<Shared>,
+    context: Arc<RelayContext>,
     socket: TcpListener,
     listener: Arc<Listener>,
     workers: Arc<[WorkerQueue]>,
@@ -560,19 +251,19 @@ async fn accept(
     const RETRY_DELAY: Duration = Duration::from_millis(50);
     loop {
         match socket.accept().await {
-            Ok((stream, peer)) => match ConnectionPermit::new(&shared) {
+            Ok((stream, peer)) => match ConnectionPermit::new(&context) {
                 Some(permit) => assign(stream, peer, &listener, permit, &workers),
                 None => {
-                    shared.turned_away.fetch_add(1, Ordering::Relaxed);
+                    context.connections().count_turned_away();
                     tokio::spawn(refuse_connection(
                         stream,
-                        Refusal::too_many_connections(shared.limits.connections),
+                        Refusal::too_many_connections(context.limits.connections),
                     ));
                 }
             },
             // Most likely out of file descriptors: wait for a connection to close instead of spinning.
             Err(error) => {
-                shared.warn_once(Warning::CannotAccept { reason: error.to_string() });
+                context.recorder.warn_once(Warning::CannotAccept { reason: error.to_string() });
                 tokio::time::sleep(RETRY_DELAY).await;
             }
         }
@@ -620,13 +311,13 @@ async fn refuse_connection(mut stream: TcpStream, refusal: Refusal) {
 }
 
 fn start_housekeeping(
-    shared: &Arc<Shared>,
+    context: &Arc<RelayContext>,
     session_idle: Duration,
     admin: Option<(StdListener, AdminOptions)>,
     bound: &[BoundListener],
 ) -> io::Result<()> {
     const INTERVAL: Duration = Duration::from_secs(10);
-    let keeper = Arc::clone(shared);
+    let keeper = Arc::clone(&context.recorder);
     tokio::spawn(async move {
         // A short idle limit, as in tests, needs shorter rounds.
         let interval = INTERVAL.min(session_idle).max(Duration::from_millis(10));
@@ -638,7 +329,7 @@ fn start_housekeeping(
         }
     });
     if let Some((listener, options)) = admin {
-        let admin = Admin { shared: Arc::clone(shared), bound: bound.to_vec(), options };
+        let admin = Admin { context: Arc::clone(context), bound: bound.to_vec(), options };
         tokio::spawn(Arc::new(admin).serve(TcpListener::from_std(listener)?));
     }
     Ok(())
@@ -646,7 +337,7 @@ fn start_housekeeping(
 
 /// Stops accepting, and waits until nothing is in flight, at most for `limit` or until a second signal.
 async fn drain_connections(
-    shared: &Arc<Shared>,
+    context: &Arc<RelayContext>,
     accepting: Vec<tokio::task::JoinHandle<()>>,
     limit: Duration,
     on_drain: &(dyn Fn(Draining) + Send + Sync),
@@ -659,15 +350,15 @@ async fn drain_connections(
         // The sockets close with their tasks, so that a restarted proxy can bind the port while this one drains.
         task.abort();
     }
-    shared.drain.send_replace(true);
+    context.begin_draining();
     let all_gone = async {
-        while shared.connections.load(Ordering::Acquire) > 0 {
+        while context.connections().open() > 0 {
             tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
     let report = async {
         tokio::time::sleep(GRACE).await;
-        on_drain(shared.draining_status());
+        on_drain(draining_status(context));
         std::future::pending::<()>().await;
     };
     tokio::select! {
@@ -676,6 +367,11 @@ async fn drain_connections(
         () = tokio::time::sleep(limit) => {}
         () = signals.next() => {}
     }
+}
+
+/// What draining still waits for.
+fn draining_status(context: &RelayContext) -> Draining {
+    Draining { requests: context.recorder.pending_requests(), connections: context.connections().open() }
 }
 
 /// The signals that stop a proxy.

@@ -1,8 +1,8 @@
 //! The policies of widgets in an event stream: each event is held until it is complete, rewritten and forwarded.
 
-use super::rule::Rule;
 use super::widget::{self, ResourceRequests};
 use crate::http::decode::Decoder;
+use crate::http::options::csp::Rule;
 use bytes::Bytes;
 use std::io;
 use std::ops::Range;
@@ -158,9 +158,9 @@ fn place_of(mut place: usize, lines: &[Range<usize>]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rule::Mode;
-    use super::super::rule::tests::rule;
     use super::*;
+    use crate::http::options::csp::Mode;
+    use crate::http::options::csp::tests::rule;
     use proptest::prelude::*;
     use std::io::Write as _;
 

@@ -3,25 +3,23 @@
 use super::events::EventRewrite;
 use super::policy;
 use super::report::ReportEndpoint;
-use super::rule::{EffectiveRule, Reporting, Rule};
 use super::widget::{self, ResourceRequests};
 use crate::http::decode::Decoder;
 use crate::http::headers;
+use crate::http::options::csp::{EffectiveRule, Reporting, Rule};
 use crate::http::record::exchange::Exchange;
-use crate::http::refusal::Refusal;
-use crate::http::relay::body::{BodyError, ProxyBody};
-use crate::http::relay::connection::ClientConnection;
-use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, ETAG, HeaderMap, HeaderValue, TRANSFER_ENCODING};
-use http::{Request, Response, StatusCode, response};
-use http_body_util::BodyExt;
+use crate::http::record::recorder::Recorder;
+use crate::http::target::Target;
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap};
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use std::io;
 use std::sync::Arc;
 use wiretape_trace::splice::splice;
 
 /// The limit for responses that are rewritten, in bytes; longer ones are forwarded unchanged.
-pub(super) const MAX_ANSWER: usize = 32 * 1024 * 1024;
+pub(crate) const MAX_ANSWER: usize = 32 * 1024 * 1024;
 
 /// Responses above this size in bytes are rewritten by another thread, so that they don't block the worker's other connections.
 const OFFLOAD_BYTES: usize = 256 * 1024;
@@ -57,12 +55,13 @@ impl Csp {
     /// Receives a browser's report.
     pub(crate) async fn take_report(
         &self,
-        connection: &ClientConnection,
+        recorder: &Recorder,
+        target: Option<&Target>,
         request: Request<Incoming>,
-    ) -> Response<ProxyBody> {
+    ) -> Response<Bytes> {
         let endpoint =
             self.endpoint.as_ref().expect("callers check `takes_reports_at`, which needs an endpoint");
-        endpoint.take(connection, request).await
+        endpoint.take(recorder, target, request).await
     }
 
     /// Whether the content of requests must be read, to recognise those for widgets.
@@ -99,35 +98,13 @@ impl Csp {
         Some(EventRewrite::new(Arc::clone(&self.rules), requested, decoder))
     }
 
-    /// Rewrites a JSON response that may hold widgets.
-    pub(crate) async fn apply_to_answer(
+    /// The requests that a JSON response may answer with widgets.
+    pub(crate) fn requested_in<B>(
         &self,
         exchange: &Exchange,
-        response: Response<ProxyBody>,
-    ) -> Result<Response<ProxyBody>, Refusal> {
-        let Some(requested) = self.requested(exchange).filter(|_| may_be_answer(&response)) else {
-            return Ok(response);
-        };
-        let (parts, mut body) = response.into_parts();
-        let mut whole = BytesMut::new();
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| broken(exchange, error))?;
-            let Ok(data) = frame.into_data() else { continue };
-            whole.extend_from_slice(&data);
-            // Too long after all, although the head didn't say so: what was read goes first, the rest is streamed.
-            if whole.len() > MAX_ANSWER {
-                return Ok(Response::from_parts(parts, body.with_prefix(whole.freeze())));
-            }
-        }
-        let whole = whole.freeze();
-        let encoding = headers::content_encoding(&parts.headers).map(str::to_owned);
-        match self.rewritten(whole.clone(), requested, encoding).await {
-            Some(changed) => {
-                exchange.mark_csp_applied();
-                Ok(changed_response(parts, changed))
-            }
-            None => Ok(Response::from_parts(parts, ProxyBody::from(whole))),
-        }
+        response: &Response<B>,
+    ) -> Option<ResourceRequests> {
+        self.requested(exchange).filter(|_| may_be_answer(response))
     }
 
     fn requested(&self, exchange: &Exchange) -> Option<ResourceRequests> {
@@ -135,7 +112,8 @@ impl Csp {
         ResourceRequests::in_message(&message)
     }
 
-    async fn rewritten(
+    /// The rewritten body of a response; `None` if nothing changes.
+    pub(crate) async fn rewritten(
         &self,
         whole: Bytes,
         requested: ResourceRequests,
@@ -168,30 +146,11 @@ fn rewrite(
     (!edits.is_empty()).then(|| Bytes::from(splice(plain, &edits)))
 }
 
-fn may_be_answer(response: &Response<ProxyBody>) -> bool {
+fn may_be_answer<B>(response: &Response<B>) -> bool {
     let is_json = |media: &str| media.eq_ignore_ascii_case("application/json");
     let length =
         response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     response.status() == StatusCode::OK
         && headers::media_type(response.headers()).is_some_and(is_json)
         && length.is_none_or(|length| length <= MAX_ANSWER)
-}
-
-fn changed_response(mut parts: response::Parts, body: Bytes) -> Response<ProxyBody> {
-    // They belong to the server's bytes. An `ETAG` would let a cache mix the two versions.
-    for gone in [CONTENT_ENCODING, TRANSFER_ENCODING, ETAG] {
-        parts.headers.remove(gone);
-    }
-    parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-    Response::from_parts(parts, ProxyBody::from(body))
-}
-
-fn broken(exchange: &Exchange, error: BodyError) -> Refusal {
-    match error {
-        BodyError::Refused(refusal) => refusal,
-        BodyError::Broken(_) => Refusal::upstream_failed(
-            exchange.target.origin(),
-            "closed the connection in the middle of its response",
-        ),
-    }
 }

@@ -2,11 +2,10 @@
 //!
 //! Off unless there are rules, and only for reverse proxies. Pages get the header, and browsers report what they block to a path
 //! of the proxy. The widgets of MCP Apps have no header: their policy is in the metadata of their resources, and is changed
-//! there.
+//! there. The rules are options of the listener (`options::csp`).
 //!
 //! | module | holds |
 //! |---|---|
-//! | `rule` | the user's rules: directives and sources for paths |
 //! | `policy` | the header, and how it is combined with the upstream's |
 //! | `report` | the endpoint for browsers' reports |
 //! | `widget` | the members of resources that hold a widget's policy |
@@ -17,9 +16,7 @@ mod events;
 mod listener;
 mod policy;
 mod report;
-mod rule;
 mod widget;
 
 pub(crate) use events::EventRewrite;
-pub(crate) use listener::Csp;
-pub use rule::{Directive, Directives, Mode, PathGlob, Reporting, Rule, Source};
+pub(crate) use listener::{Csp, MAX_ANSWER};

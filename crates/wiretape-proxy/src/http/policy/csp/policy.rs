@@ -7,7 +7,7 @@
 //! says. If the missing directive falls back to another (`connect-src` to `default-src`), the new one starts with the sources of
 //! that. If there is no fallback, or no policy, everything is already allowed, and nothing is added.
 
-use super::rule::{Directives, EffectiveRule, Mode, Reporting, Source};
+use crate::http::options::csp::{Directives, EffectiveRule, Mode, Reporting, Source};
 use http::header::{CONTENT_SECURITY_POLICY, ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED};
 
 const REPORTING_ENDPOINTS: HeaderName = HeaderName::from_static("reporting-endpoints");
@@ -167,8 +167,8 @@ fn fallbacks(name: &str) -> &'static [&'static str] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rule::Directive;
     use super::*;
+    use crate::http::options::csp::Directive;
     use proptest::prelude::*;
 
     fn rule(mode: Mode, report: Reporting, directives: &[(&str, &str)]) -> EffectiveRule {

@@ -5,9 +5,9 @@
 
 use crate::http::headers;
 use crate::http::record::exchange::redact_target;
-use crate::http::relay::body::ProxyBody;
-use crate::http::relay::connection::ClientConnection;
-use crate::http::relay::handle;
+use crate::http::record::recorder::Recorder;
+use crate::http::refusal::discard_in_background;
+use crate::http::target::Target;
 use crate::warning::Warning;
 use bytes::Bytes;
 use http::header::{
@@ -69,9 +69,10 @@ impl ReportEndpoint {
     /// Receives a report and responds to it.
     pub(super) async fn take(
         &self,
-        connection: &ClientConnection,
+        recorder: &Recorder,
+        target: Option<&Target>,
         request: Request<Incoming>,
-    ) -> Response<ProxyBody> {
+    ) -> Response<Bytes> {
         let (parts, body) = request.into_parts();
         let origin = parts.headers.get(ORIGIN).cloned();
         let mut response = match self.check(&parts.method, &parts.uri, &parts.headers) {
@@ -82,10 +83,12 @@ impl ReportEndpoint {
                 headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("content-type"));
                 response
             }
-            Ok(ReportRequest::Report(format)) => self.receive(connection, &parts.headers, format, body).await,
+            Ok(ReportRequest::Report(format)) => {
+                self.receive(recorder, target, &parts.headers, format, body).await
+            }
             Err((status, text)) => {
                 // Closing with unread bytes would reset the connection before the browser has read the response.
-                handle::discard_in_background(body);
+                discard_in_background(body);
                 return refusal(status, text);
             }
         };
@@ -122,11 +125,12 @@ impl ReportEndpoint {
 
     async fn receive(
         &self,
-        connection: &ClientConnection,
+        recorder: &Recorder,
+        target: Option<&Target>,
         headers: &HeaderMap,
         format: Format,
         body: Incoming,
-    ) -> Response<ProxyBody> {
+    ) -> Response<Bytes> {
         let reading = Limited::new(body, MAX_BODY).collect();
         let body = match tokio::time::timeout(READ_TIMEOUT, reading).await {
             Ok(Ok(body)) => body.to_bytes(),
@@ -140,20 +144,25 @@ impl ReportEndpoint {
             return answer(StatusCode::BAD_REQUEST, "not a report");
         };
         for blocked in blocked {
-            self.emit_violation(connection, headers, &blocked);
+            self.emit_violation(recorder, target, headers, &blocked);
         }
         answer(StatusCode::NO_CONTENT, "")
     }
 
-    fn emit_violation(&self, connection: &ClientConnection, headers: &HeaderMap, blocked: &BlockedLoad) {
-        let shared = connection.shared();
-        let (Some(sink), Some(target)) = (&shared.sink, &connection.listener_handle().target) else { return };
+    fn emit_violation(
+        &self,
+        recorder: &Recorder,
+        target: Option<&Target>,
+        headers: &HeaderMap,
+        blocked: &BlockedLoad,
+    ) {
+        let (Some(sink), Some(target)) = (&recorder.sink, target) else { return };
         // Per violation, not per request: one report of `report-to` may hold hundreds.
         let allowed = self.rate_limit.lock().take(Instant::now());
         if !allowed {
-            return shared.warn_once(Warning::ReportsDropped);
+            return recorder.warn_once(Warning::ReportsDropped);
         }
-        let uri = redact_target(shared.redaction(), &blocked.uri);
+        let uri = redact_target(recorder.redaction(), &blocked.uri);
         sink.violated(Violation {
             // The text comes from a page and is printed in terminals.
             blocked_uri: uri.chars().filter(|c| !c.is_control()).take(MAX_URI).collect(),
@@ -172,14 +181,14 @@ enum ReportRequest {
     Report(Format),
 }
 
-fn answer(status: StatusCode, text: &'static str) -> Response<ProxyBody> {
-    let mut response = Response::new(ProxyBody::from(Bytes::from_static(text.as_bytes())));
+fn answer(status: StatusCode, text: &'static str) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from_static(text.as_bytes()));
     *response.status_mut() = status;
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
-fn refusal(status: StatusCode, text: &'static str) -> Response<ProxyBody> {
+fn refusal(status: StatusCode, text: &'static str) -> Response<Bytes> {
     let mut response = answer(status, text);
     if status == StatusCode::METHOD_NOT_ALLOWED {
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, OPTIONS"));

@@ -1,13 +1,13 @@
 //! The policies of widgets (MCP Apps): lists of origins in the metadata of resources, from which a host builds its own header.
 //! Only these lists are changed, and only in resources that have such metadata; everything else is kept byte for byte.
 
-use super::rule::{EffectiveRule, Mode, Rule};
+use crate::http::options::csp::{EffectiveRule, Mode, Rule};
 use wiretape_trace::splice::Edit;
 use wiretape_trace::value::Value;
 
 /// The methods in a request whose results may hold widgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct ResourceRequests {
+pub(crate) struct ResourceRequests {
     resources: bool,
     templates: bool,
     contents: bool,
@@ -224,8 +224,8 @@ fn array(origins: &[&str]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rule::tests::rule;
     use super::*;
+    use crate::http::options::csp::tests::rule;
     use proptest::prelude::*;
     use wiretape_trace::splice::splice;
 

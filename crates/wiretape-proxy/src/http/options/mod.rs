@@ -1,6 +1,10 @@
 //! The options of a proxy: listeners, upstreams, limits.
 
-use crate::http::serve::draining::Draining;
+mod credentials;
+pub mod csp;
+
+pub use credentials::{Credentials, CredentialsError};
+
 use crate::http::target::UpstreamUrl;
 use crate::journal::JournalOptions;
 use crate::warning::Warn;
@@ -35,6 +39,15 @@ pub struct ProxyOptions {
     pub warn: Warn,
     /// Receives every finished exchange.
     pub sink: Option<Arc<dyn TransactionSink>>,
+}
+
+/// What the proxy still waits for while it stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draining {
+    /// The number of requests without a response.
+    pub requests: usize,
+    /// The number of client connections, including those of the requests.
+    pub connections: usize,
 }
 
 /// The options of the admin port.
@@ -80,7 +93,7 @@ pub struct ReverseOptions {
     /// Whether OAuth is rewritten so that logins work through the proxy.
     pub oauth: OAuthRewrite,
     /// What its pages and widgets may load and reach; without rules nothing is changed.
-    pub csp: Vec<crate::http::policy::csp::Rule>,
+    pub csp: Vec<csp::Rule>,
 }
 
 /// How a request's `Host` is handled.
@@ -109,7 +122,7 @@ pub struct ForwardOptions {
     /// Whether clients may reach this machine and private networks through it.
     pub private_targets: PrivateTargets,
     /// The password that clients must give; without one, none is required.
-    pub credentials: Option<crate::http::Credentials>,
+    pub credentials: Option<Credentials>,
 }
 
 /// Whether clients may reach this machine and private networks through a forward proxy.

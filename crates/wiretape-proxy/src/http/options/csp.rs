@@ -1,4 +1,5 @@
-//! The user's rules: sources of directives, for some pages and resources.
+//! The user's rules for Content-Security-Policies: sources of directives, for some pages and resources.
+//! `policy::csp` applies them.
 //!
 //! Everything is checked when it is parsed, because a source goes into a header as it is: a stray `;` or `,`
 //! would change the rest of the policy. `EffectiveRule` combines the rules that apply to one page.
@@ -24,12 +25,12 @@ pub struct Rule {
 
 impl Rule {
     /// Whether it applies to the page at this path, or the resource with this URI.
-    pub(super) fn is_for(&self, path: &str) -> bool {
+    pub(crate) fn is_for(&self, path: &str) -> bool {
         self.paths.is_empty() || self.paths.iter().any(|glob| glob.matcher.is_match(path))
     }
 
     /// Whether it may apply to resources at all.
-    pub(super) fn may_be_for_resources(&self) -> bool {
+    pub(crate) fn may_be_for_resources(&self) -> bool {
         // Resources have URIs, so a rule whose globs all start with `/` is only for pages, and responses need not be
         // held to look for widgets.
         self.paths.is_empty() || self.paths.iter().any(|glob| !glob.text.starts_with('/'))
@@ -130,7 +131,7 @@ const KEYWORDS: [&str; 8] = [
 
 impl Source {
     /// The source that allows nothing.
-    pub(super) const NONE: &'static str = "'none'";
+    pub(crate) const NONE: &'static str = "'none'";
 
     /// The source as it is written in the header.
     pub fn as_str(&self) -> &str {
@@ -143,7 +144,7 @@ impl Source {
     }
 
     /// The source, if it is an origin, which a widget's metadata can contain.
-    pub(super) fn origin(&self) -> Option<&str> {
+    pub(crate) fn origin(&self) -> Option<&str> {
         let (scheme, _) = self.0.split_once("://")?;
         // MCP Apps hosts build the policy from a list of origins; keywords and scheme sources have no meaning there.
         ["http", "https", "ws", "wss"]
@@ -341,15 +342,15 @@ impl Serialize for PathGlob {
 
 /// The combination of all rules that apply to one page or resource.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct EffectiveRule {
-    pub(super) mode: Mode,
-    pub(super) directives: Directives,
-    pub(super) report: Reporting,
+pub(crate) struct EffectiveRule {
+    pub(crate) mode: Mode,
+    pub(crate) directives: Directives,
+    pub(crate) report: Reporting,
 }
 
 impl EffectiveRule {
     /// Combines the rules for the page at this path or the resource with this URI; `None` if none applies.
-    pub(super) fn of(rules: &[Rule], path: &str) -> Option<Self> {
+    pub(crate) fn of(rules: &[Rule], path: &str) -> Option<Self> {
         let mut combined: Option<EffectiveRule> = None;
         for rule in rules.iter().filter(|rule| rule.is_for(path)) {
             let combined = combined.get_or_insert_default();
@@ -369,7 +370,7 @@ impl EffectiveRule {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 

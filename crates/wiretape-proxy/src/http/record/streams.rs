@@ -1,31 +1,17 @@
-//! Draining when the proxy stops: which streams end at once, and which requests are awaited.
+//! Streams that outlive requests, and the requests whose responses arrive on them.
 //!
-//! A stream that a GET opened stays open as long as its client, so waiting for it would always take the whole drain limit. It
-//! ends as soon as no response can arrive on it. With streamable HTTP that is at once: responses arrive on the stream of their
-//! own POST (MCP 2025-03-26, basic/transports, "Listening for Messages from the Server"). With HTTP+SSE, and on a resumed
-//! stream, responses to earlier requests do arrive there, so those requests are remembered.
+//! With streamable HTTP, responses arrive on the stream of their own POST (MCP 2025-03-26, basic/transports, "Listening for
+//! Messages from the Server"). With HTTP+SSE, and on a resumed stream, responses to earlier requests arrive on a stream that
+//! a GET opened, so those requests are remembered: a proxy that stops waits for them.
 
-use crate::http::record::exchange::Exchange;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 use wiretape_trace::message::{Envelope, Id, MessageKind, payloads};
 use wiretape_trace::value::Value;
 
 /// The limit of remembered requests. The streams of further ones end at once.
 const MAX_AWAITED: usize = 4096;
-
-/// What the proxy still waits for while it stops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Draining {
-    /// The number of requests without a response.
-    pub requests: usize,
-    /// The number of client connections, including those of the requests.
-    pub connections: usize,
-}
 
 /// The kind of messages that a stream carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +69,8 @@ impl AwaitedAnswers {
         self.0.lock().values().map(BTreeSet::len).sum()
     }
 
-    fn is_awaited(&self, session: &SessionKey) -> bool {
+    /// Whether a response for the session may still arrive on one of its streams.
+    pub(crate) fn is_awaited(&self, session: &SessionKey) -> bool {
         self.0.lock().contains_key(session)
     }
 
@@ -115,34 +102,6 @@ fn cancelled(params: &[u8]) -> Option<Id<'static>> {
         Some(text) => Id::String(text.into_owned().into()),
         None => Id::Number(String::from_utf8_lossy(id.raw).into_owned().into()),
     })
-}
-
-/// Resolves when the proxy stops and a stream may end.
-pub(crate) type StreamEnd = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// A future that resolves when a stream may end: once the proxy drains, and the responses that it carries have arrived.
-pub(crate) fn stream_end(exchange: &Arc<Exchange>, kind: StreamKind) -> Option<StreamEnd> {
-    // Polled, and only while draining: a notification would cost every response of every session something.
-    const POLL_INTERVAL: Duration = Duration::from_millis(20);
-    if kind == StreamKind::Unknown {
-        return None;
-    }
-    let exchange = Arc::clone(exchange);
-    let mut drain = exchange.shared().drain();
-    Some(Box::pin(async move {
-        // Fails only when the sender is gone, and that lives as long as the proxy.
-        let _ = drain.wait_for(|draining| *draining).await;
-        while kind == StreamKind::Answering && may_be_answered(&exchange) {
-            tokio::time::sleep(POLL_INTERVAL).await;
-        }
-    }))
-}
-
-/// Whether a response may still arrive on the stream. A request in flight may turn out to be one that is answered here.
-fn may_be_answered(exchange: &Exchange) -> bool {
-    let shared = exchange.shared();
-    shared.requests_in_flight() > 0
-        || exchange.session_key().is_some_and(|session| shared.awaited.is_awaited(&session))
 }
 
 #[cfg(test)]
