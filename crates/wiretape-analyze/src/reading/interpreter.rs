@@ -94,6 +94,12 @@ impl<A: Analysis> Reading<A> {
 
     /// Interprets the next line.
     pub fn observe(&mut self, line: &Line<'_>) {
+        self.observe_with(line, |_| {});
+    }
+
+    /// Interprets the next line. `after_close` receives the analysis after each call that an `end` line closes, so that results
+    /// can be taken one by one instead of all at once.
+    pub fn observe_with(&mut self, line: &Line<'_>, after_close: impl FnMut(&mut A)) {
         if let Record::Meta(meta) = &line.record {
             // Before the line's time is computed: the clock starts with this record.
             self.meta(meta);
@@ -104,21 +110,30 @@ impl<A: Analysis> Reading<A> {
         match &line.record {
             Record::Message(message) => self.message(&view, message),
             Record::Http(exchange) => self.exchange(&view, exchange),
-            Record::End(end) => self.end(&view, end),
+            Record::End(end) => self.end(&view, end, after_close),
             _ => {}
         }
         self.analysis.end_line(&view);
     }
 
     /// Ends the trace: closes pending calls and returns the analysis.
-    pub fn finish(mut self, state: RecordingState) -> A {
-        self.end_recording(state);
+    pub fn finish(self, state: RecordingState) -> A {
+        self.finish_with(state, |_| {})
+    }
+
+    /// Ends the trace. `after_close` receives the analysis after each call that is closed.
+    pub fn finish_with(mut self, state: RecordingState, after_close: impl FnMut(&mut A)) -> A {
+        self.end_recording_with(state, after_close);
         self.analysis
     }
 
     /// Ends the recording; the next line belongs to another one for the same analysis.
     pub fn end_recording(&mut self, state: RecordingState) {
-        self.close_all(state.outcome(), self.end_of_open_calls(state), None);
+        self.end_recording_with(state, |_| {});
+    }
+
+    fn end_recording_with(&mut self, state: RecordingState, after_close: impl FnMut(&mut A)) {
+        self.close_all(state.outcome(), self.end_of_open_calls(state), None, after_close);
         for operation in std::mem::take(&mut self.operations).finish() {
             self.analysis.operation_closed(&operation);
         }
@@ -213,7 +228,8 @@ impl<A: Analysis> Reading<A> {
 
     fn response(&mut self, payload: &Payload<'_, '_>) {
         let (source, envelope) = (payload.source, payload.envelope);
-        let Some(Answered { mut call, mut own, watch }) = self.tracker.response(source, envelope) else {
+        let outcome = payload.outcome();
+        let Some(Answered { mut call, mut own, watch }) = self.tracker.response(source, envelope, outcome) else {
             self.seen(payload, Meaning::Orphan, None);
             return;
         };
@@ -224,7 +240,7 @@ impl<A: Analysis> Reading<A> {
         self.answered(payload, &call, own);
         // An error without an id refuses a whole batch. The payload was seen, and counted, once.
         while envelope.id.is_none()
-            && let Some(Answered { mut call, own, watch }) = self.tracker.response(source, envelope)
+            && let Some(Answered { mut call, own, watch }) = self.tracker.response(source, envelope, outcome)
         {
             self.continue_operation(payload, &mut call, watch);
             self.answered(payload, &call, own);
@@ -279,10 +295,10 @@ impl<A: Analysis> Reading<A> {
         }
     }
 
-    fn end(&mut self, view: &LineView<'_, '_>, end: &End) {
+    fn end(&mut self, view: &LineView<'_, '_>, end: &End, after_close: impl FnMut(&mut A)) {
         let ended = ObservedAt::of(&end.stamp);
         let now = ObservedAt { us: self.now.us.max(ended.us), wall_ms: self.now.wall_ms.max(ended.wall_ms) };
-        self.close_all(outcome_at_end(end), now, Some(view));
+        self.close_all(outcome_at_end(end), now, Some(view), after_close);
     }
 
     /// Until when calls without an answer have lasted, if the recording has no `end` line so far.
@@ -294,9 +310,16 @@ impl<A: Analysis> Reading<A> {
         ObservedAt { us, wall_ms: self.now.wall_ms.max(Some(now_ms)) }
     }
 
-    fn close_all(&mut self, otherwise: Outcome, now: ObservedAt, view: Option<&LineView<'_, '_>>) {
+    fn close_all(
+        &mut self,
+        otherwise: Outcome,
+        now: ObservedAt,
+        view: Option<&LineView<'_, '_>>,
+        mut after_close: impl FnMut(&mut A),
+    ) {
         for (call, own) in self.tracker.close_all(otherwise, now) {
             self.analysis.closed(&Closed::without_answer(&call, Cause::End, view), own);
+            after_close(&mut self.analysis);
         }
     }
 
@@ -325,6 +348,15 @@ struct Payload<'s, 'a> {
 }
 
 impl<'s, 'a> Payload<'s, 'a> {
+    /// The outcome of the call that this response answers.
+    fn outcome(&self) -> Outcome {
+        match self.envelope.error {
+            // Only errors are generated, so that no other response needs its heads parsed.
+            Some(error) if self.view.http().is_some_and(|http| http.own) => Outcome::of_own_error(error),
+            _ => Outcome::of_response(self.envelope),
+        }
+    }
+
     fn seen(&self, meaning: Meaning, operation: Option<u64>) -> Seen<'s, 'a> {
         Seen {
             line: self.view,

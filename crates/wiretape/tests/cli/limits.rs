@@ -114,12 +114,19 @@ fn a_pending_call_takes_300_bytes() {
         |id: u64| format!(r#"{{"dir":"out","us":{id},"raw":{{"jsonrpc":"2.0","id":{id},"result":{{}}}}}}"#);
     let pending: Vec<String> = (1..=CALLS).map(ask).collect();
     let answered: Vec<String> = (1..=CALLS).flat_map(|id| [ask(id), answer(id)]).collect();
-    let pending = env.file("pending.jsonl", pending.join("\n") + "\n");
+    let pending = pending.join("\n") + "\n";
+    let ended =
+        env.file("ended.jsonl", format!("{pending}{{\"type\":\"end\",\"us\":{CALLS},\"exitCode\":0}}\n"));
+    let pending = env.file("pending.jsonl", pending);
     let answered = env.file("answered.jsonl", answered.join("\n") + "\n");
-    for command in ["stats", "lint"] {
+    for command in ["stats", "lint", "calls"] {
         let peak = |trace: &Path| peak(env.command(&[command, trace.to_str().unwrap()]));
-        let more = peak(&pending).saturating_sub(peak(&answered)) / CALLS;
-        assert!(more <= BYTES_PER_CALL + MARGIN, "{command}: {more} bytes per pending call");
+        let answered = peak(&answered);
+        // At the end of the file, and at an `end` line.
+        for trace in [&pending, &ended] {
+            let more = peak(trace).saturating_sub(answered) / CALLS;
+            assert!(more <= BYTES_PER_CALL + MARGIN, "{command}: {more} bytes per pending call");
+        }
     }
 }
 
