@@ -3,6 +3,8 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
 
+#[path = "../shared/agreement.rs"]
+mod agreement;
 mod bridge;
 mod bytes;
 mod compare;

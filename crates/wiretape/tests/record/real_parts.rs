@@ -3,9 +3,9 @@
 //! `cargo xtask setup` installs the parts and `cargo xtask test` says where; a bare `cargo test` skips these, and
 //! says so.
 
-use crate::lint;
 use crate::session::{Home, say_skipped, server, traces_in};
 use crate::trace::{Trace, What};
+use crate::{agreement, lint};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -93,6 +93,7 @@ fn check_same(client: &[OsString], server_command: &[OsString], steps: &[&str]) 
     check_trace(&home, &trace);
     check_order(&trace);
     lint::check(&traces_in(&home.traces_dir()), &KNOWN);
+    agreement::check_files(&traces_in(&home.traces_dir()));
 }
 
 /// The wire on both sides of the recorder, and the trace: the same bytes, but for the secret.
