@@ -4,6 +4,7 @@ use super::calls::{ABOUT, cut_payload, id_of, payload_where};
 use super::select::{Row, Rows};
 use super::{Set, text_of};
 use crate::api::types::{LineKind, MessagePage, MessageRow, RawLine, RawPage};
+use crate::index::entry::LineEntry;
 use crate::trace::OpenTrace;
 use std::io;
 use wiretape_analyze::glance::{self, printable};
@@ -65,7 +66,7 @@ pub(crate) fn message_row(trace: &OpenTrace, at: u32, number: u64) -> io::Result
 
 /// The id of the message on a line of which only `bytes` were read.
 fn id_of_cut(trace: &OpenTrace, number: u64, bytes: &[u8]) -> io::Result<Option<String>> {
-    let kind = trace.index().line(number).map(|line| line.kind());
+    let kind = trace.index().line(number).map(LineEntry::kind);
     // No other kind has an id, and reading 100 MB to find none is slow.
     if !matches!(kind, Some(LineKind::Request | LineKind::Response)) {
         return Ok(None);

@@ -27,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
-    let Some(request) = view.request.filter(|request| is_cacheable(&request.method)) else { return };
+    let Some(request) = view.request.filter(|request| is_cacheable(request.method)) else { return };
     let Some(result) =
         view.result().filter(|result| result.is_object() && support::server_is_stateless(view))
     else {

@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let Some(request) = view.request.filter(|request| request.cursor.is_some()) else { return };
     let next = view.result().and_then(|result| result.get("nextCursor")?.string());
-    if next.is_some() && next.as_deref() == request.cursor.as_deref() {
+    if next.is_some() && next.as_deref() == request.cursor {
         report.at_with(
             "/result/nextCursor",
             "`nextCursor` points to this same page",

@@ -26,7 +26,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let Some(request) = view.request.filter(|request| request.method == "tools/call") else { return };
     let is_good = view.envelope.result.is_some() && !view.envelope.is_error;
     if let Some(misfit) = request.misfit.as_ref().filter(|_| is_good) {
-        let name = request.name.as_deref().unwrap_or_default();
+        let name = request.name.unwrap_or_default();
         let message = format!("the server accepted invalid arguments of `{name}`: {misfit}");
         report.at_with("/result", message, request.line, "the call");
     }

@@ -33,7 +33,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         return;
     };
     if took > 30_000_000 {
-        let name = request.name.as_deref().unwrap_or_default();
+        let name = request.name.unwrap_or_default();
         let message = format!("`{name}` took {} s without a progress token", took / 1_000_000);
         report.at_with("/id", message, request.line, "the request");
     }

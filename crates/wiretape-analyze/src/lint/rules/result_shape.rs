@@ -26,8 +26,8 @@ pub(super) static RULE: Rule = Rule {
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let (Some(request), Some(revision)) = (view.request, view.revision) else { return };
     let Some(result) = view.envelope.result.and_then(tree) else { return };
-    for misfit in shapes::result_misfits(revision, &request.method, &result) {
-        if !has_own_rule(&request.method, &misfit) {
+    for misfit in shapes::result_misfits(revision, request.method, &result) {
+        if !has_own_rule(request.method, &misfit) {
             let message = format!("result of `{}`: {}", request.method, misfit.message);
             report.at_with(&format!("/result{}", misfit.pointer), message, request.line, "the request");
         }

@@ -31,7 +31,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         return;
     };
     for misfit in schema.misfits(&content) {
-        let name = request.name.as_deref().unwrap_or_default();
+        let name = request.name.unwrap_or_default();
         let message = format!("structured content of `{name}`: {}", misfit.message);
         report.at_with(
             &format!("/result/structuredContent{}", misfit.pointer),

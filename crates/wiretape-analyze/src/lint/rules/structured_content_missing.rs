@@ -31,7 +31,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let is_other = result.get("task").is_some()
         || result.get("resultType").and_then(Value::string).is_some_and(|kind| kind != "complete");
     if result.get("structuredContent").is_none() && !is_other {
-        let name = request.name.as_deref().unwrap_or_default();
+        let name = request.name.unwrap_or_default();
         let message = format!("`{name}` has an `outputSchema`, but its result has no `structuredContent`");
         report.at_with("/result", message, tool.line, "the tool's definition");
     }

@@ -93,7 +93,7 @@ pub(crate) fn each<'a>(array: Value<'a>, mut visit: impl FnMut(usize, Value<'a>)
 pub(crate) fn answered_tool<'a>(view: &PayloadView<'a>) -> Option<(&'a RequestFacts<'a>, &'a Tool)> {
     let request = view.request.filter(|request| request.method == "tools/call")?;
     view.envelope.result?;
-    Some((request, view.session.tools.get(request.name.as_deref()?)?))
+    Some((request, view.session.tools.get(request.name?)?))
 }
 
 /// Whether a request itself names a stateless revision (since 2026-07-28).
