@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use wiretape_trace::format::{End, Ended, Stamp};
 use wiretape_trace::message::{Direction, Envelope, Id};
+use wiretape_trace::value::Value;
 
 /// A request and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,6 +206,14 @@ impl Outcome {
         } else {
             Outcome::Ok
         }
+    }
+
+    /// The outcome of an error that the recorder generated in the server's place. It is judged by the reason in its data: what
+    /// the client sees as a JSON-RPC error is no statement of the server.
+    pub fn of_own_error(error: &[u8]) -> Self {
+        let reason = || Some(Value::parse(error).ok()?.get("data")?.get("reason")?.string()?.into_owned());
+        let ended = reason().and_then(|reason| Ended::named(&reason)).unwrap_or(Ended::Refused);
+        Outcome::of_exchange(ended, None, ClosingMeans::Cancelling).unwrap_or(Outcome::HttpError)
     }
 
     /// Its name, in every interface.

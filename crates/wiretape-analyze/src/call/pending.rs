@@ -246,10 +246,11 @@ impl PendingCall {
         bytes: u64,
         exchange: Option<u64>,
         response: &Envelope<'_>,
+        outcome: Outcome,
     ) -> Call {
         // Before the call is built, because waits that are still open count up to the answer.
         self.end_nested_waits(stamp);
-        let (outcome, duration_us) = self.outcome_with(Outcome::of_response(response), stamp);
+        let (outcome, duration_us) = self.outcome_with(outcome, stamp);
         let elsewhere = exchange.is_some() && self.exchange().is_some() && exchange != self.exchange();
         Call {
             response: Some(place),

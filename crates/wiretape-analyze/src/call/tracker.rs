@@ -385,6 +385,7 @@ impl<T: Default> CallTracker<T> {
         &mut self,
         source: &PayloadSource<'_>,
         envelope: &Envelope<'_>,
+        outcome: Outcome,
     ) -> Option<Answered<T>> {
         let asker = source.direction.reverse();
         let by_id = envelope.id.as_ref().and_then(|id| self.find_by_id(asker, source, id));
@@ -403,7 +404,8 @@ impl<T: Default> CallTracker<T> {
         }
         let operation = call.operation();
         let watch = call.take_watch();
-        let call = call.answered(source.place, source.stamp, source.bytes, source.exchange, envelope);
+        let call =
+            call.answered(source.place, source.stamp, source.bytes, source.exchange, envelope, outcome);
         Some(Answered { call: Call { operation, ..call }, own, watch })
     }
 

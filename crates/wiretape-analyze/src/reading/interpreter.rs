@@ -228,7 +228,9 @@ impl<A: Analysis> Reading<A> {
 
     fn response(&mut self, payload: &Payload<'_, '_>) {
         let (source, envelope) = (payload.source, payload.envelope);
-        let Some(Answered { mut call, mut own, watch }) = self.tracker.response(source, envelope) else {
+        let outcome = payload.outcome();
+        let Some(Answered { mut call, mut own, watch }) = self.tracker.response(source, envelope, outcome)
+        else {
             self.seen(payload, Meaning::Orphan, None);
             return;
         };
@@ -239,7 +241,7 @@ impl<A: Analysis> Reading<A> {
         self.answered(payload, &call, own);
         // An error without an id refuses a whole batch. The payload was seen, and counted, once.
         while envelope.id.is_none()
-            && let Some(Answered { mut call, own, watch }) = self.tracker.response(source, envelope)
+            && let Some(Answered { mut call, own, watch }) = self.tracker.response(source, envelope, outcome)
         {
             self.continue_operation(payload, &mut call, watch);
             self.answered(payload, &call, own);
@@ -347,6 +349,15 @@ struct Payload<'s, 'a> {
 }
 
 impl<'s, 'a> Payload<'s, 'a> {
+    /// The outcome of the call that this response answers.
+    fn outcome(&self) -> Outcome {
+        match self.envelope.error {
+            // Only errors are generated, so that no other response needs its heads parsed.
+            Some(error) if self.view.http().is_some_and(|http| http.own) => Outcome::of_own_error(error),
+            _ => Outcome::of_response(self.envelope),
+        }
+    }
+
     fn seen(&self, meaning: Meaning, operation: Option<u64>) -> Seen<'s, 'a> {
         Seen {
             line: self.view,

@@ -62,10 +62,8 @@ impl Observed {
         let request = transaction.request.take();
         // A response that the proxy made up itself (for an unreachable server, say) is not the server's
         // answer.
-        let response = transaction.response.take().filter(|_| transaction.timings.answered_us.is_some());
-        if response.is_none() {
-            transaction.timings.answer_at = None;
-        }
+        let is_own = transaction.timings.answered_us.is_none();
+        let response = transaction.response.take().filter(|_| !is_own);
         let mut answers: Vec<UnmatchedAnswer> =
             response.map(split).unwrap_or_default().into_iter().map(UnmatchedAnswer::of).collect();
         let is_batch = request.as_ref().is_some_and(|request| request.first() == Some(&b'['));
@@ -74,6 +72,10 @@ impl Observed {
             call.answer = call.take_answer(&mut answers);
         }
         refuse(&mut calls, answers);
+        // A response that answers none of its calls doesn't end them; the proxy's own does, as it does in the trace.
+        if !is_own && calls.iter().all(|call| call.answer.is_none()) {
+            transaction.timings.answer_at = None;
+        }
         let protocol_version = protocol_version(&transaction, &calls);
         let openai = calls.first().and_then(|call| openai(&call.message));
         let mut observed = Observed {
@@ -171,8 +173,7 @@ impl Observed {
     /// When the answer had arrived; without an answer, when the exchange ended.
     pub(super) fn answered_at(&self) -> u64 {
         let timings = &self.transaction.timings;
-        let answer_at = timings.answer_at.filter(|_| self.is_answered());
-        answer_at.unwrap_or_else(|| timings.started.us.saturating_add(timings.ended_us))
+        timings.answer_at.unwrap_or_else(|| timings.started.us.saturating_add(timings.ended_us))
     }
 
     /// Marks the request as abandoned, because the stream for its answer has ended.

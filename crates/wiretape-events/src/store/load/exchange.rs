@@ -147,7 +147,10 @@ impl OpenExchange {
                 None
             }
             // `own`: the proxy answered in the server's place, so this isn't the server's answer.
-            Direction::ServerToClient if note.answers == Answers::Recorder => None,
+            Direction::ServerToClient if note.answers == Answers::Recorder => {
+                self.transaction.timings.answer_at = Some(at.us);
+                None
+            }
             Direction::ServerToClient => {
                 if note.sse.is_none() {
                     self.response = Response::Whole;
