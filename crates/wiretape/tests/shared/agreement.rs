@@ -567,12 +567,14 @@ fn check_sessions(commands: &Commands, report: &Value) {
         (!words.is_empty()).then(|| words.join(" "))
     };
     let rows = Commands::lines(&commands.of_trace(&["sessions", "--json"]));
-    let has_end = reported.len() > 1 || rows.iter().any(|row| !row["ended"].is_null());
+    // A proxy ends sessions when they were idle for long, which is no activity.
+    let has_ended = |row: &Value| !row["ended"].is_null() && row["listener"].is_null();
+    let has_end = reported.len() > 1 || rows.iter().any(has_ended);
     let mut shown: Vec<Session> = rows
         .iter()
         .map(|row| {
             // The only session of a trace ends with it. Of several, each lasted until something last happened in it.
-            let is_over = reported.len() == 1 && !row["ended"].is_null();
+            let is_over = reported.len() == 1 && has_ended(row);
             let end = if is_over { &row["ended"] } else { &row["lastSeen"] };
             let times = (time_ms(&row["started"]), time_ms(end));
             let client = program(row, "clientName", "clientVersion");
