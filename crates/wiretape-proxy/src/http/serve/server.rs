@@ -18,10 +18,13 @@ use crate::http::relay::connection::{self, Listener};
 use crate::http::relay::context::{ConnectionPermit, RelayContext};
 use crate::platform;
 use crate::warning::Warning;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener, TcpStream as StdStream};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -29,7 +32,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, watch};
 
-/// Why a proxy could not be started.
+/// Why a proxy could not be started, or ended by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
     /// A listener's address can't be bound.
@@ -44,6 +47,15 @@ pub enum ProxyError {
     /// A thread, a runtime or a signal handler could not be created.
     #[error("can't start the proxy")]
     Start(#[source] io::Error),
+    /// A listener no longer accepts connections. The proxy ends, so that a supervisor can restart it.
+    #[error("the listener at {address} failed")]
+    ListenerFailed {
+        /// The bound address.
+        address: SocketAddr,
+        /// The end of its task, usually a panic, which the panic hook has reported.
+        #[source]
+        source: io::Error,
+    },
 }
 
 /// A listener with the address that it is bound to.
@@ -72,6 +84,7 @@ struct AcceptedConnection {
     peer: SocketAddr,
     listener: Arc<Listener>,
     permit: ConnectionPermit,
+    load: LoadGuard,
 }
 
 /// A thread that serves connections.
@@ -82,7 +95,29 @@ struct Worker {
     thread: JoinHandle<()>,
 }
 
-/// Runs a proxy until a signal stops it. `ready` is called once all listeners are bound, with the address of the admin port if
+/// Counts a connection as a worker's load until it is dropped, also by a panic of the connection's task.
+struct LoadGuard(Arc<AtomicUsize>);
+
+impl LoadGuard {
+    fn new(load: &Arc<AtomicUsize>) -> Self {
+        load.fetch_add(1, Ordering::Relaxed);
+        LoadGuard(Arc::clone(load))
+    }
+}
+
+impl Drop for LoadGuard {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The task that accepts the connections of one listener. It ends only by a panic, or when it is aborted.
+struct AcceptTask {
+    address: SocketAddr,
+    handle: tokio::task::JoinHandle<()>,
+}
+
+/// Runs a proxy until a signal stops it, or a listener fails. `ready` is called once all listeners are bound, with the address of the admin port if
 /// there is one.
 pub fn run(
     mut options: ProxyOptions,
@@ -107,16 +142,20 @@ pub fn run(
         .iter()
         .map(|(_, listener)| BoundListener { listener: listener.options.clone(), address: listener.address })
         .collect();
-    runtime
+    let failure = runtime
         .block_on(async {
             // Before the listeners are announced, so that a signal right after `ready` already drains.
             let mut signals = Signals::catch()?;
-            let accepting = start_accepting(&context, listeners, &workers)?;
+            let mut accepting = start_accepting(&context, listeners, &workers)?;
             start_housekeeping(&context, session_idle, admin, &bound)?;
             ready(&bound, admin_address);
-            signals.next().await;
+            // A closed port must not go unnoticed. What is in flight, also on other listeners, is drained in both cases.
+            let failure = tokio::select! {
+                () = signals.next() => None,
+                failure = wait_for_failure(&mut accepting) => Some(failure),
+            };
             drain_connections(&context, accepting, drain, &*on_drain, &mut signals).await;
-            io::Result::Ok(())
+            io::Result::Ok(failure)
         })
         .map_err(ProxyError::Start)?;
     context.recorder.stop();
@@ -130,7 +169,7 @@ pub fn run(
     if let Some(traces) = &context.recorder.traces {
         traces.end_all("wiretape was stopped");
     }
-    Ok(outcome(&context))
+    failure.map_or_else(|| Ok(outcome(&context)), Err)
 }
 
 fn outcome(context: &RelayContext) -> ProxyOutcome {
@@ -194,13 +233,13 @@ impl Worker {
         let (arrivals, mut waiting) = mpsc::unbounded_channel::<AcceptedConnection>();
         let load = Arc::new(AtomicUsize::new(0));
         let runtime = runtime()?;
-        let (context, mine) = (Arc::clone(context), Arc::clone(&load));
+        let context = Arc::clone(context);
         let thread = std::thread::Builder::new().name("wiretape-worker".to_owned()).spawn(move || {
             runtime.block_on(async {
                 loop {
                     tokio::select! {
                         arrival = waiting.recv() => match arrival {
-                            Some(arrival) => spawn_connection(&context, &mine, arrival),
+                            Some(arrival) => spawn_connection(&context, arrival),
                             None => break,
                         },
                         _ = stop.wait_for(|stop| *stop) => break,
@@ -213,14 +252,14 @@ impl Worker {
     }
 }
 
-fn spawn_connection(context: &Arc<RelayContext>, load: &Arc<AtomicUsize>, arrival: AcceptedConnection) {
-    let AcceptedConnection { stream, peer, listener, permit } = arrival;
+fn spawn_connection(context: &Arc<RelayContext>, arrival: AcceptedConnection) {
+    let AcceptedConnection { stream, peer, listener, permit, load } = arrival;
     let Ok(stream) = TcpStream::from_std(stream) else { return };
-    let (context, load) = (Arc::clone(context), Arc::clone(load));
+    let context = Arc::clone(context);
     tokio::spawn(async move {
+        let _load = load;
         let drain = context.drain();
         connection::serve(context, listener, stream, peer, permit, drain).await;
-        load.fetch_sub(1, Ordering::Relaxed);
     });
 }
 
@@ -228,16 +267,32 @@ fn start_accepting(
     context: &Arc<RelayContext>,
     listeners: Vec<(StdListener, Arc<Listener>)>,
     workers: &[Worker],
-) -> io::Result<Vec<tokio::task::JoinHandle<()>>> {
+) -> io::Result<Vec<AcceptTask>> {
     let workers: Arc<[_]> =
         workers.iter().map(|worker| (worker.arrivals.clone(), Arc::clone(&worker.load))).collect();
     let mut accepting = Vec::new();
     for (socket, listener) in listeners {
         let socket = TcpListener::from_std(socket)?;
         let (context, workers) = (Arc::clone(context), Arc::clone(&workers));
-        accepting.push(tokio::spawn(accept(context, socket, listener, workers)));
+        let address = listener.address;
+        let handle = tokio::spawn(accept(context, socket, listener, workers));
+        accepting.push(AcceptTask { address, handle });
     }
     Ok(accepting)
+}
+
+/// Resolves when one of the tasks has ended. None of them may be polled again afterwards.
+async fn wait_for_failure(accepting: &mut [AcceptTask]) -> ProxyError {
+    poll_fn(|cx| {
+        for AcceptTask { address, handle } in &mut *accepting {
+            if let Poll::Ready(ended) = Pin::new(handle).poll(cx) {
+                let source = ended.map_or_else(io::Error::from, |()| io::Error::other("its task ended"));
+                return Poll::Ready(ProxyError::ListenerFailed { address: *address, source });
+            }
+        }
+        Poll::Pending
+    })
+    .await
 }
 
 type WorkerQueue = (mpsc::UnboundedSender<AcceptedConnection>, Arc<AtomicUsize>);
@@ -279,11 +334,12 @@ fn assign(
     workers: &[WorkerQueue],
 ) {
     let Ok(stream) = stream.into_std() else { return };
-    let least = workers.iter().min_by_key(|(_, load)| load.load(Ordering::Relaxed));
-    if let Some((arrivals, load)) = least {
-        load.fetch_add(1, Ordering::Relaxed);
-        // Sending fails only when the worker has ended; then the connection is closed.
-        let _ = arrivals.send(AcceptedConnection { stream, peer, listener: Arc::clone(listener), permit });
+    // A worker that has ended has no load: without the filter, it would get every connection.
+    let running = workers.iter().filter(|(arrivals, _)| !arrivals.is_closed());
+    if let Some((arrivals, load)) = running.min_by_key(|(_, load)| load.load(Ordering::Relaxed)) {
+        let (listener, load) = (Arc::clone(listener), LoadGuard::new(load));
+        // Sending fails only when the worker has just ended; then the connection is closed.
+        let _ = arrivals.send(AcceptedConnection { stream, peer, listener, permit, load });
     }
 }
 
@@ -338,7 +394,7 @@ fn start_housekeeping(
 /// Stops accepting, and waits until nothing is in flight, at most for `limit` or until a second signal.
 async fn drain_connections(
     context: &Arc<RelayContext>,
-    accepting: Vec<tokio::task::JoinHandle<()>>,
+    accepting: Vec<AcceptTask>,
     limit: Duration,
     on_drain: &(dyn Fn(Draining) + Send + Sync),
     signals: &mut Signals,
@@ -348,7 +404,7 @@ async fn drain_connections(
     const GRACE: Duration = Duration::from_millis(300);
     for task in accepting {
         // The sockets close with their tasks, so that a restarted proxy can bind the port while this one drains.
-        task.abort();
+        task.handle.abort();
     }
     context.begin_draining();
     let all_gone = async {
@@ -410,5 +466,50 @@ impl Signals {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accept_task(port: u16, work: impl Future<Output = ()> + Send + 'static) -> AcceptTask {
+        AcceptTask { address: SocketAddr::from(([127, 0, 0, 1], port)), handle: tokio::spawn(work) }
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_one_listener_is_a_failure() {
+        let mut accepting = vec![
+            accept_task(1, std::future::pending()),
+            accept_task(2, async {
+                tokio::task::yield_now().await;
+                panic!("as a test");
+            }),
+        ];
+        let failure = wait_for_failure(&mut accepting).await;
+        assert_eq!(failure.to_string(), "the listener at 127.0.0.1:2 failed");
+        let cause = std::error::Error::source(&failure).unwrap().to_string();
+        assert!(cause.contains("panic"), "{cause}");
+    }
+
+    #[tokio::test]
+    async fn listeners_that_run_are_no_failure() {
+        let mut accepting = vec![accept_task(1, std::future::pending())];
+        let wait = Duration::from_millis(20);
+        assert!(tokio::time::timeout(wait, wait_for_failure(&mut accepting)).await.is_err());
+        assert!(tokio::time::timeout(wait, wait_for_failure(&mut [])).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_a_connection_releases_its_load() {
+        let load = Arc::new(AtomicUsize::new(0));
+        let guard = LoadGuard::new(&load);
+        assert_eq!(load.load(Ordering::Relaxed), 1);
+        let task = tokio::spawn(async move {
+            let _load = guard;
+            panic!("as a test");
+        });
+        assert!(task.await.is_err());
+        assert_eq!(load.load(Ordering::Relaxed), 0);
     }
 }
