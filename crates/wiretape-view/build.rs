@@ -1,4 +1,5 @@
-//! Builds the page of `ui/` into the program, with the Node.js of this machine.
+//! Builds the page of `ui/` into the program, with the Node.js of this machine. A packaged crate has no `ui/` and contains the built
+//! page instead, in `page/` (`cargo xtask page`), so that it needs no Node.js.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,13 +12,30 @@ fn main() -> ExitCode {
     if env::var_os("CARGO_FEATURE_PAGE").is_none() {
         return ExitCode::SUCCESS;
     }
-    let ui = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../../ui");
+    let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("page");
+    let (ui, packaged) = (package.join("../../ui"), package.join("page"));
+    // In a checkout `ui/` wins, because `page/` may be left from an older version.
+    if !is_checkout(&ui) && packaged.is_dir() {
+        println!("cargo::rerun-if-changed={}", packaged.display());
+        return report(copy(&packaged, &out));
+    }
     for part in ["src", "index.html", "package.json", "package-lock.json", "vite.config.ts", "tsconfig.json"]
     {
         println!("cargo::rerun-if-changed={}", ui.join(part).display());
     }
-    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("page");
-    match build(&ui, &out) {
+    report(build(&ui, &out))
+}
+
+const FILES: [&str; 3] = ["index.html", "app.js", "app.css"];
+
+/// Whether this is the `ui/` of Wiretape's repository: beside a vendored crate there may be another project's.
+fn is_checkout(ui: &Path) -> bool {
+    fs::read_to_string(ui.join("package.json")).is_ok_and(|package| package.contains("\"wiretape-ui\""))
+}
+
+fn report(result: Result<(), String>) -> ExitCode {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             println!("cargo::error=the page of `wiretape view` could not be built");
@@ -34,11 +52,23 @@ const ADVICE: [&str; 2] = [
     "Or build without the page: cargo build --release --no-default-features",
 ];
 
+/// Copies the built page of a packaged crate.
+fn copy(packaged: &Path, out: &Path) -> Result<(), String> {
+    fs::create_dir_all(out).map_err(|error| error.to_string())?;
+    for file in FILES {
+        let from = packaged.join(file);
+        // By content: a copy of a read-only file would be read-only, and the next build could not replace it.
+        let written = fs::read(&from).and_then(|content| fs::write(out.join(file), content));
+        written.map_err(|error| format!("can't copy {}: {error}", from.display()))?;
+    }
+    Ok(())
+}
+
 fn build(ui: &Path, out: &Path) -> Result<(), String> {
     let _alone = lock(ui).map_err(|error| format!("can't lock {}: {error}", ui.display()))?;
     install(ui)?;
     npm(ui, &["run", "--silent", "build"], out)?;
-    for file in ["index.html", "app.js", "app.css"] {
+    for file in FILES {
         if !out.join(file).is_file() {
             return Err(format!("the page has no {file}"));
         }

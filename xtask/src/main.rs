@@ -8,6 +8,7 @@
 //! | [`dist`] | builds the program to give to others |
 //! | [`parts`] | installs the real servers, SDKs and proxies that tests and benchmarks need |
 //! | [`mod@bench`] | the benchmarks and their table |
+//! | [`page`] | copies the built page into its crate, for packaging |
 //! | [`shapes`] | generates the schemas that lint validates against |
 //! | [`sh`] | running commands |
 
@@ -18,6 +19,7 @@ mod cross;
 mod dist;
 mod failure;
 mod modules;
+mod page;
 mod parts;
 mod sh;
 mod shapes;
@@ -64,6 +66,8 @@ enum Task {
     },
     /// Copy the schemas that lint validates against from the crate that contains them
     Shapes,
+    /// Build the page into its crate, for `cargo package`
+    Page,
     /// Build the program for distribution: without paths of this machine, and with the list of its dependencies
     Dist,
     /// Measure the recorder and the proxy against their targets
@@ -99,6 +103,7 @@ fn run(task: Option<Task>) -> Result {
         Some(Task::Setup) => parts::install().map(drop),
         Some(Task::Fuzz { seconds }) => tasks::fuzz(seconds),
         Some(Task::Shapes) => shapes::generate(),
+        Some(Task::Page) => page::build(),
         Some(Task::Dist) => dist::build(),
         Some(Task::Bench(options)) => bench::run(&options),
     }
