@@ -288,246 +288,296 @@ fn hash_scheme(text: &[u8]) -> Option<usize> {
 /// their tokens have had so far.
 pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<SecretMatch> {
     let mark = hit.at;
-    let found = |start: usize, end: usize, rule: &'static str| Some(SecretMatch { start, end, rule });
     match form {
-        Form::AzureSecret => {
-            let start = mark.checked_sub(5)?;
-            let allowed = |byte: u8| url_safe(byte) || matches!(byte, b'~' | b'.');
-            let end = run(&text[..text.len().min(mark + 64)], mark, allowed);
-            (text[mark - 2].is_ascii_digit() && begins_word(text, start) && (28..=40).contains(&(end - mark)))
-                .then_some(SecretMatch { start, end, rule: "azure" })
-        }
+        Form::AzureSecret => azure_secret(text, mark),
         Form::AzureKey => azure_key(text, hit),
-        Form::Firebase => {
-            let start = mark.checked_sub(11)?;
-            let end = run(&text[..text.len().min(mark + 256)], mark + 1, url_safe);
-            (end - mark > 100 && text[start..mark].iter().all(|&byte| url_safe(byte)))
-                .then_some(SecretMatch { start, end, rule: "firebase" })
-        }
-        Form::Vault => found(mark - 1, mark + 25, "vault"),
-        Form::NewRelic => {
-            let start = mark.checked_sub(32)?;
-            (exactly_before(text, mark, 32, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()))
-                .then_some(SecretMatch { start, end: mark + hit.len, rule: "new-relic" })
-        }
-        Form::Twilio => {
-            found(mark, exactly(text, mark + 2, 32, hex).filter(|_| begins_word(text, mark))?, "twilio")
-        }
-        Form::OpenShift => {
-            let end = run(text, mark + 1, url_safe);
-            (end - mark > 40).then_some(SecretMatch { start: mark - 6, end, rule: "openshift" })
-        }
-        Form::Salesforce => {
-            let start = mark - 15;
-            let end = run(text, mark + 1, |byte| url_safe(byte) || byte == b'.');
-            let is_id = text[start..mark].iter().all(u8::is_ascii_alphanumeric) && begins_word(text, start);
-            (is_id && end - mark > 60).then_some(SecretMatch { start, end, rule: "salesforce" })
-        }
-        Form::Braintree => {
-            let end = run(text, mark, |byte| byte.is_ascii_alphanumeric() || byte == b'$');
-            (end - mark > 40).then_some(SecretMatch {
-                start: mark - "access_token".len(),
-                end,
-                rule: "braintree",
-            })
-        }
-        Form::PasswordHash => {
-            let least = hash_scheme(&text[mark..])?;
-            let end = run(&text[..text.len().min(mark + 512)], mark, |byte| {
-                byte.is_ascii_alphanumeric() || matches!(byte, b'$' | b'.' | b'/' | b'+' | b'=' | b',' | b'-')
-            });
-            (end - mark >= least).then_some(SecretMatch { start: mark, end, rule: "password-hash" })
-        }
+        Form::Firebase => firebase(text, mark),
+        Form::Vault => Some(SecretMatch { start: mark - 1, end: mark + 25, rule: "vault" }),
+        Form::NewRelic => new_relic(text, mark, hit.len),
+        Form::Twilio => twilio(text, mark),
+        Form::OpenShift => openshift(text, mark),
+        Form::Salesforce => salesforce(text, mark),
+        Form::Braintree => braintree(text, mark),
+        Form::PasswordHash => password_hash(text, mark),
         Form::Discord => discord(text, mark),
-        Form::Telegram => {
-            let id = text[..mark].iter().rev().take(12).take_while(|byte| byte.is_ascii_digit()).count();
-            let end = run(&text[..text.len().min(mark + 64)], mark + 1, url_safe);
-            let start = mark - id;
-            let is_bot = text[..start].ends_with(b"bot") || begins_word(text, start);
-            ((7..=11).contains(&id) && is_bot && (34..=37).contains(&(end - mark - 1)))
-                .then_some(SecretMatch { start, end, rule: "telegram" })
-        }
-        Form::Mailchimp => {
-            let end = run(&text[..text.len().min(mark + 6)], mark + 3, |byte| byte.is_ascii_digit());
-            exactly_before(text, mark, 32, hex).then(|| SecretMatch {
-                start: mark - 32,
-                end,
-                rule: "mailchimp",
-            })
-        }
-        Form::Mailgun => {
-            let end = exactly(text, mark + 1, 8, hex).and_then(|middle| exactly(text, middle + 1, 8, hex))?;
-            exactly_before(text, mark, 32, hex).then(|| SecretMatch {
-                start: mark - 32,
-                end,
-                rule: "mailgun",
-            })
-        }
-        Form::MaxMind => {
-            let start = mark.checked_sub(36)?;
-            let is_key = text[mark - 30] == b'_'
-                && exactly_before(text, mark - 30, 6, |byte| byte.is_ascii_alphanumeric());
-            (is_key && text[mark - 29..mark].iter().all(u8::is_ascii_alphanumeric)).then_some(SecretMatch {
-                start,
-                end: mark + 4,
-                rule: "maxmind",
-            })
-        }
-        Form::Terraform => {
-            let end = run(text, mark + ".atlasv1.".len(), |byte| url_safe(byte) || byte == b'=');
-            let start = mark
-                - text[..mark].iter().rev().take(20).take_while(|byte| byte.is_ascii_alphanumeric()).count();
-            (mark - start >= 10 && end - mark > 40).then_some(SecretMatch { start, end, rule: "terraform" })
-        }
-        Form::Airtable => {
-            let start = mark - 17;
-            let end = run(&text[..text.len().min(mark + 80)], mark + 1, hex);
-            let is_token =
-                begins_word(text, start) && text[start..mark].iter().all(u8::is_ascii_alphanumeric);
-            (is_token && end - mark > 60).then_some(SecretMatch { start, end, rule: "airtable" })
-        }
-        Form::Zai => {
-            let end = exactly(text, mark + 1, 16, |byte| byte.is_ascii_alphanumeric())?;
-            (exactly_before(text, mark, 32, hex) && has_digit(&text[mark + 1..end])).then_some(SecretMatch {
-                start: mark - 32,
-                end,
-                rule: "zai",
-            })
-        }
-        Form::Fal => {
-            let end = exactly(text, mark + 1, 32, hex)?;
-            begins_word(text, mark - 36).then_some(SecretMatch { start: mark - 36, end, rule: "fal" })
-        }
-        Form::Twitter => {
-            let digits = text[..mark].iter().rev().take(26).take_while(|byte| byte.is_ascii_digit()).count();
-            let start = mark - digits;
-            let end = run(&text[..text.len().min(mark + 64)], mark + 1, |byte| byte.is_ascii_alphanumeric());
-            let body = &text[mark + 1..end];
-            let is_mixed = body.iter().any(u8::is_ascii_lowercase) && body.iter().any(u8::is_ascii_uppercase);
-            ((15..=25).contains(&digits)
-                && (30..=50).contains(&body.len())
-                && is_mixed
-                && begins_word(text, start))
-            .then_some(SecretMatch { start, end, rule: "twitter" })
-        }
-        Form::AstraCs => {
-            let end = run(text, mark + 1, |byte| byte.is_ascii_alphanumeric() || byte == b':');
-            (end - mark > 20).then_some(SecretMatch { start: mark - 7, end, rule: "datastax" })
-        }
-        Form::JetBrains => {
-            // Bounded, or each mark of `perm-perm-perm-…` would be measured to the end. Real tokens have about a hundred characters.
-            let end = run(&text[..text.len().min(mark + 512)], mark + 1, |byte| {
-                url_safe(byte) || matches!(byte, b'.' | b'=' | b'+' | b'/')
-            });
-            let dots = memchr::memchr_iter(b'.', &text[mark..end]).count();
-            (end - mark > 40 && dots == 2 && begins_word(text, mark - 4)).then_some(SecretMatch {
-                start: mark - 4,
-                end,
-                rule: "jetbrains",
-            })
-        }
-        Form::Webex => {
-            let start = mark.checked_sub(64)?;
-            let is_token = exactly_before(text, mark, 64, |byte| byte.is_ascii_alphanumeric())
-                && text.get(mark + 6..mark + 42).is_some_and(values::is_uuid);
-            is_token.then_some(SecretMatch { start, end: mark + 42, rule: "webex" })
-        }
-        Form::Ngrok => {
-            let end = run(&text[..text.len().min(mark + 32)], mark + 1, |byte| byte.is_ascii_alphanumeric());
-            let is_token = exactly_before(text, mark, 27, |byte| byte.is_ascii_alphanumeric())
-                && (20..=23).contains(&(end - mark - 1))
-                && is_varied(&text[mark - 27..end]);
-            is_token.then_some(SecretMatch { start: mark - 27, end, rule: "ngrok" })
-        }
-        Form::NewRelicMobile => {
-            let start = mark.checked_sub(42)?;
-            let is_token = text[mark + 1..].starts_with(b"NRMA")
-                && exactly_before(text, mark, 42, |byte| byte.is_ascii_alphanumeric());
-            is_token.then_some(SecretMatch { start, end: mark + 5, rule: "new-relic" })
-        }
-        Form::TrueNas => {
-            let digits = text[..mark].iter().rev().take(6).take_while(|byte| byte.is_ascii_digit()).count();
-            let end = exactly(text, mark + 1, 64, |byte| byte.is_ascii_alphanumeric())?;
-            // A hash after a number has no capital letters.
-            (digits < 6 && begins_word(text, mark - digits) && is_varied(&text[mark..end]))
-                .then_some(SecretMatch { start: mark - digits, end, rule: "truenas" })
-        }
-        Form::Ably => {
-            let start = mark - 13;
-            let end = exactly(text, mark + 1, 43, url_safe)?;
-            let is_name = |part: &[u8]| part.iter().all(|&byte| url_safe(byte));
-            (is_name(&text[start..mark - 7]) && is_name(&text[mark - 6..mark]) && begins_word(text, start))
-                .then_some(SecretMatch { start, end, rule: "ably" })
-        }
-        Form::DeepL => begins_word(text, mark - 36).then_some(SecretMatch {
-            start: mark - 36,
-            end: mark + 3,
-            rule: "deepl",
-        }),
-        Form::Bitwarden => {
-            let is_id = text.get(mark + 1..mark + 37).is_some_and(values::is_uuid);
-            let end = run(&text[..text.len().min(mark + 160)], mark + 37, |byte| {
-                byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':' | b'+' | b'/' | b'=')
-            });
-            (is_id && begins_word(text, mark - 1) && end - mark > 60).then_some(SecretMatch {
-                start: mark - 1,
-                end,
-                rule: "bitwarden",
-            })
-        }
-        Form::EntraRefresh => {
-            // Bounded like JetBrains' above; these have up to two thousand characters.
-            let window = &text[..text.len().min(mark + 4096)];
-            let first = run(&window[..window.len().min(mark + 256)], mark + 1, url_safe);
-            let end = if first - mark > 50 {
-                run(window, mark, |byte| url_safe(byte) || byte == b'.')
-            } else {
-                first
-            };
-            (first - mark > 50).then_some(SecretMatch { start: mark - 1, end, rule: "azure" })
-        }
+        Form::Telegram => telegram(text, mark),
+        Form::Mailchimp => mailchimp(text, mark),
+        Form::Mailgun => mailgun(text, mark),
+        Form::MaxMind => maxmind(text, mark),
+        Form::Terraform => terraform(text, mark),
+        Form::Airtable => airtable(text, mark),
+        Form::Zai => zai(text, mark),
+        Form::Fal => fal(text, mark),
+        Form::Twitter => twitter(text, mark),
+        Form::AstraCs => astra_cs(text, mark),
+        Form::JetBrains => jetbrains(text, mark),
+        Form::Webex => webex(text, mark),
+        Form::Ngrok => ngrok(text, mark),
+        Form::NewRelicMobile => new_relic_mobile(text, mark),
+        Form::TrueNas => truenas(text, mark),
+        Form::Ably => ably(text, mark),
+        Form::DeepL => deepl(text, mark),
+        Form::Bitwarden => bitwarden(text, mark),
+        Form::EntraRefresh => entra_refresh(text, mark),
         Form::Putty => putty(text, mark),
-        Form::Tinybird => {
-            // Before the run is measured: in one long run of such marks each would be measured to its end.
-            let start = Some(mark - 1).filter(|&start| begins_word(text, start))?;
-            let end = run(text, mark, |byte| url_safe(byte) || byte == b'.');
-            (end - mark > 40).then_some(SecretMatch { start, end, rule: "tinybird" })
-        }
-        Form::Asana => {
-            let end = exactly(text, mark + 1, 32, hex)?;
-            let id = text[..mark].iter().rev().take(20).take_while(|byte| byte.is_ascii_digit()).count();
-            // `1/<user>:…`, or `2/<user>/<token>:…`.
-            let first =
-                (mark - id).checked_sub(2).filter(|&at| text[at].is_ascii_digit() && text[at + 1] == b'/')?;
-            let digits = text[..first].iter().rev().take(20).take_while(|byte| byte.is_ascii_digit()).count();
-            let start = match first.checked_sub(digits + 2) {
-                Some(start) if digits > 0 && matches!(&text[start..start + 2], b"1/" | b"2/") => start,
-                _ => first,
-            };
-            Some(SecretMatch { start, end, rule: "asana" })
-        }
-        Form::Tableau => {
-            let start = mark.checked_sub(24)?;
-            let end = exactly(text, mark + 1, 32, |byte| byte.is_ascii_alphanumeric())?;
-            let is_id = text[start..mark - 2]
-                .iter()
-                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
-            is_id.then_some(SecretMatch { start, end, rule: "tableau" })
-        }
-        Form::PagerDuty => {
-            let start = mark.checked_sub(1).filter(|&start| begins_word(text, start))?;
-            let end = run(text, mark, url_safe);
-            (end - mark >= 18).then_some(SecretMatch { start, end, rule: "pagerduty" })
-        }
+        Form::Tinybird => tinybird(text, mark),
+        Form::Asana => asana(text, mark),
+        Form::Tableau => tableau(text, mark),
+        Form::PagerDuty => pagerduty(text, mark),
         Form::PgPass => documents::pgpass(text, mark),
         Form::Kubernetes => None,
-        Form::Webhook(length) => {
-            let start = mark + 1 + usize::from(length);
-            let end = run(text, start, |byte| url_safe(byte) || matches!(byte, b'/' | b'@' | b'.' | b'%'));
-            let rule = if text[mark + 1..].starts_with(b"slack") { rules::SLACK } else { rules::WEBHOOK };
-            (end - start >= 16).then_some(SecretMatch { start, end, rule })
-        }
+        Form::Webhook(length) => webhook_url(text, mark, length),
     }
+}
+
+fn azure_secret(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let start = mark.checked_sub(5)?;
+    let allowed = |byte: u8| url_safe(byte) || matches!(byte, b'~' | b'.');
+    let end = run(&text[..text.len().min(mark + 64)], mark, allowed);
+    (text[mark - 2].is_ascii_digit() && begins_word(text, start) && (28..=40).contains(&(end - mark)))
+        .then_some(SecretMatch { start, end, rule: "azure" })
+}
+
+fn firebase(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let start = mark.checked_sub(11)?;
+    let end = run(&text[..text.len().min(mark + 256)], mark + 1, url_safe);
+    (end - mark > 100 && text[start..mark].iter().all(|&byte| url_safe(byte))).then_some(SecretMatch {
+        start,
+        end,
+        rule: "firebase",
+    })
+}
+
+fn new_relic(text: &[u8], mark: usize, length: usize) -> Option<SecretMatch> {
+    let start = mark.checked_sub(32)?;
+    (exactly_before(text, mark, 32, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()))
+        .then_some(SecretMatch { start, end: mark + length, rule: "new-relic" })
+}
+
+fn twilio(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let end = exactly(text, mark + 2, 32, hex).filter(|_| begins_word(text, mark))?;
+    Some(SecretMatch { start: mark, end, rule: "twilio" })
+}
+
+fn openshift(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let end = run(text, mark + 1, url_safe);
+    (end - mark > 40).then_some(SecretMatch { start: mark - 6, end, rule: "openshift" })
+}
+
+fn salesforce(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let start = mark - 15;
+    let end = run(text, mark + 1, |byte| url_safe(byte) || byte == b'.');
+    let is_id = text[start..mark].iter().all(u8::is_ascii_alphanumeric) && begins_word(text, start);
+    (is_id && end - mark > 60).then_some(SecretMatch { start, end, rule: "salesforce" })
+}
+
+fn braintree(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let end = run(text, mark, |byte| byte.is_ascii_alphanumeric() || byte == b'$');
+    (end - mark > 40).then_some(SecretMatch { start: mark - "access_token".len(), end, rule: "braintree" })
+}
+
+fn password_hash(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let least = hash_scheme(&text[mark..])?;
+    let end = run(&text[..text.len().min(mark + 512)], mark, |byte| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'$' | b'.' | b'/' | b'+' | b'=' | b',' | b'-')
+    });
+    (end - mark >= least).then_some(SecretMatch { start: mark, end, rule: "password-hash" })
+}
+
+fn telegram(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let id = text[..mark].iter().rev().take(12).take_while(|byte| byte.is_ascii_digit()).count();
+    let end = run(&text[..text.len().min(mark + 64)], mark + 1, url_safe);
+    let start = mark - id;
+    let is_bot = text[..start].ends_with(b"bot") || begins_word(text, start);
+    ((7..=11).contains(&id) && is_bot && (34..=37).contains(&(end - mark - 1))).then_some(SecretMatch {
+        start,
+        end,
+        rule: "telegram",
+    })
+}
+
+fn mailchimp(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let end = run(&text[..text.len().min(mark + 6)], mark + 3, |byte| byte.is_ascii_digit());
+    exactly_before(text, mark, 32, hex).then(|| SecretMatch { start: mark - 32, end, rule: "mailchimp" })
+}
+
+fn mailgun(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let end = exactly(text, mark + 1, 8, hex).and_then(|middle| exactly(text, middle + 1, 8, hex))?;
+    exactly_before(text, mark, 32, hex).then(|| SecretMatch { start: mark - 32, end, rule: "mailgun" })
+}
+
+fn maxmind(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let start = mark.checked_sub(36)?;
+    let is_key =
+        text[mark - 30] == b'_' && exactly_before(text, mark - 30, 6, |byte| byte.is_ascii_alphanumeric());
+    (is_key && text[mark - 29..mark].iter().all(u8::is_ascii_alphanumeric)).then_some(SecretMatch {
+        start,
+        end: mark + 4,
+        rule: "maxmind",
+    })
+}
+
+fn terraform(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let end = run(text, mark + ".atlasv1.".len(), |byte| url_safe(byte) || byte == b'=');
+    let start =
+        mark - text[..mark].iter().rev().take(20).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    (mark - start >= 10 && end - mark > 40).then_some(SecretMatch { start, end, rule: "terraform" })
+}
+
+fn airtable(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let start = mark - 17;
+    let end = run(&text[..text.len().min(mark + 80)], mark + 1, hex);
+    let is_token = begins_word(text, start) && text[start..mark].iter().all(u8::is_ascii_alphanumeric);
+    (is_token && end - mark > 60).then_some(SecretMatch { start, end, rule: "airtable" })
+}
+
+fn zai(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let end = exactly(text, mark + 1, 16, |byte| byte.is_ascii_alphanumeric())?;
+    (exactly_before(text, mark, 32, hex) && has_digit(&text[mark + 1..end])).then_some(SecretMatch {
+        start: mark - 32,
+        end,
+        rule: "zai",
+    })
+}
+
+fn fal(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let end = exactly(text, mark + 1, 32, hex)?;
+    begins_word(text, mark - 36).then_some(SecretMatch { start: mark - 36, end, rule: "fal" })
+}
+
+fn twitter(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let digits = text[..mark].iter().rev().take(26).take_while(|byte| byte.is_ascii_digit()).count();
+    let start = mark - digits;
+    let end = run(&text[..text.len().min(mark + 64)], mark + 1, |byte| byte.is_ascii_alphanumeric());
+    let body = &text[mark + 1..end];
+    let is_mixed = body.iter().any(u8::is_ascii_lowercase) && body.iter().any(u8::is_ascii_uppercase);
+    ((15..=25).contains(&digits) && (30..=50).contains(&body.len()) && is_mixed && begins_word(text, start))
+        .then_some(SecretMatch { start, end, rule: "twitter" })
+}
+
+fn astra_cs(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let end = run(text, mark + 1, |byte| byte.is_ascii_alphanumeric() || byte == b':');
+    (end - mark > 20).then_some(SecretMatch { start: mark - 7, end, rule: "datastax" })
+}
+
+fn jetbrains(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    // Bounded, or each mark of `perm-perm-perm-…` would be measured to the end. Real tokens have about a hundred characters.
+    let end = run(&text[..text.len().min(mark + 512)], mark + 1, |byte| {
+        url_safe(byte) || matches!(byte, b'.' | b'=' | b'+' | b'/')
+    });
+    let dots = memchr::memchr_iter(b'.', &text[mark..end]).count();
+    (end - mark > 40 && dots == 2 && begins_word(text, mark - 4)).then_some(SecretMatch {
+        start: mark - 4,
+        end,
+        rule: "jetbrains",
+    })
+}
+
+fn webex(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let start = mark.checked_sub(64)?;
+    let is_token = exactly_before(text, mark, 64, |byte| byte.is_ascii_alphanumeric())
+        && text.get(mark + 6..mark + 42).is_some_and(values::is_uuid);
+    is_token.then_some(SecretMatch { start, end: mark + 42, rule: "webex" })
+}
+
+fn ngrok(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let end = run(&text[..text.len().min(mark + 32)], mark + 1, |byte| byte.is_ascii_alphanumeric());
+    let is_token = exactly_before(text, mark, 27, |byte| byte.is_ascii_alphanumeric())
+        && (20..=23).contains(&(end - mark - 1))
+        && is_varied(&text[mark - 27..end]);
+    is_token.then_some(SecretMatch { start: mark - 27, end, rule: "ngrok" })
+}
+
+fn new_relic_mobile(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let start = mark.checked_sub(42)?;
+    let is_token = text[mark + 1..].starts_with(b"NRMA")
+        && exactly_before(text, mark, 42, |byte| byte.is_ascii_alphanumeric());
+    is_token.then_some(SecretMatch { start, end: mark + 5, rule: "new-relic" })
+}
+
+fn truenas(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let digits = text[..mark].iter().rev().take(6).take_while(|byte| byte.is_ascii_digit()).count();
+    let end = exactly(text, mark + 1, 64, |byte| byte.is_ascii_alphanumeric())?;
+    // A hash after a number has no capital letters.
+    (digits < 6 && begins_word(text, mark - digits) && is_varied(&text[mark..end])).then_some(SecretMatch {
+        start: mark - digits,
+        end,
+        rule: "truenas",
+    })
+}
+
+fn ably(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let start = mark - 13;
+    let end = exactly(text, mark + 1, 43, url_safe)?;
+    let is_name = |part: &[u8]| part.iter().all(|&byte| url_safe(byte));
+    (is_name(&text[start..mark - 7]) && is_name(&text[mark - 6..mark]) && begins_word(text, start))
+        .then_some(SecretMatch { start, end, rule: "ably" })
+}
+
+fn deepl(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    begins_word(text, mark - 36).then_some(SecretMatch { start: mark - 36, end: mark + 3, rule: "deepl" })
+}
+
+fn bitwarden(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let is_id = text.get(mark + 1..mark + 37).is_some_and(values::is_uuid);
+    let end = run(&text[..text.len().min(mark + 160)], mark + 37, |byte| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':' | b'+' | b'/' | b'=')
+    });
+    (is_id && begins_word(text, mark - 1) && end - mark > 60).then_some(SecretMatch {
+        start: mark - 1,
+        end,
+        rule: "bitwarden",
+    })
+}
+
+fn entra_refresh(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    // Bounded like JetBrains' above; these have up to two thousand characters.
+    let window = &text[..text.len().min(mark + 4096)];
+    let first = run(&window[..window.len().min(mark + 256)], mark + 1, url_safe);
+    let end =
+        if first - mark > 50 { run(window, mark, |byte| url_safe(byte) || byte == b'.') } else { first };
+    (first - mark > 50).then_some(SecretMatch { start: mark - 1, end, rule: "azure" })
+}
+
+fn tinybird(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    // Before the run is measured: in one long run of such marks each would be measured to its end.
+    let start = Some(mark - 1).filter(|&start| begins_word(text, start))?;
+    let end = run(text, mark, |byte| url_safe(byte) || byte == b'.');
+    (end - mark > 40).then_some(SecretMatch { start, end, rule: "tinybird" })
+}
+
+fn asana(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let end = exactly(text, mark + 1, 32, hex)?;
+    let id = text[..mark].iter().rev().take(20).take_while(|byte| byte.is_ascii_digit()).count();
+    // `1/<user>:…`, or `2/<user>/<token>:…`.
+    let first = (mark - id).checked_sub(2).filter(|&at| text[at].is_ascii_digit() && text[at + 1] == b'/')?;
+    let digits = text[..first].iter().rev().take(20).take_while(|byte| byte.is_ascii_digit()).count();
+    let start = match first.checked_sub(digits + 2) {
+        Some(start) if digits > 0 && matches!(&text[start..start + 2], b"1/" | b"2/") => start,
+        _ => first,
+    };
+    Some(SecretMatch { start, end, rule: "asana" })
+}
+
+fn tableau(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let start = mark.checked_sub(24)?;
+    let end = exactly(text, mark + 1, 32, |byte| byte.is_ascii_alphanumeric())?;
+    let is_id =
+        text[start..mark - 2].iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
+    is_id.then_some(SecretMatch { start, end, rule: "tableau" })
+}
+
+fn pagerduty(text: &[u8], mark: usize) -> Option<SecretMatch> {
+    let start = mark.checked_sub(1).filter(|&start| begins_word(text, start))?;
+    let end = run(text, mark, url_safe);
+    (end - mark >= 18).then_some(SecretMatch { start, end, rule: "pagerduty" })
+}
+
+fn webhook_url(text: &[u8], mark: usize, length: u8) -> Option<SecretMatch> {
+    let start = mark + 1 + usize::from(length);
+    let end = run(text, start, |byte| url_safe(byte) || matches!(byte, b'/' | b'@' | b'.' | b'%'));
+    let rule = if text[mark + 1..].starts_with(b"slack") { rules::SLACK } else { rules::WEBHOOK };
+    (end - start >= 16).then_some(SecretMatch { start, end, rule })
 }
 
 /// Where the secret access key ends that follows an access key id, as in `AKIA…:secret` and in the rows of a
