@@ -21,7 +21,10 @@ use wiretape_events::store::{
     Filter, LiveTrace, Loaded, Loader, Retention, Store, StoreError, StoreSink, Writer, load,
 };
 use wiretape_events::{Signal, Sink};
-use wiretape_trace::format::TraceReader;
+use wiretape_trace::format::{
+    Context, CopyChain, Encoder, Integrity, LineEnd, Meta, Moment, TraceReader, check_integrity,
+};
+use wiretape_trace::message::Direction;
 
 const SERVER: &str = "http://127.0.0.1:3000";
 const NOON: i64 = 1_780_000_000_000;
@@ -1091,4 +1094,99 @@ fn parts_that_a_recording_has_fed_are_not_loaded_again() {
     assert_eq!(load_text(&place, &first), Loaded::AlreadyThere { trace: "first".to_owned() });
     assert_eq!(load_text(&place, &second), Loaded::AlreadyThere { trace: "second".to_owned() });
     assert_eq!(place.store().info().unwrap().rows.calls, 2);
+}
+
+/// A chained trace with one call, as a recorder writes it.
+fn chained_trace(id: &str, tool: &str) -> Vec<u8> {
+    let mut encoder = Encoder::chained();
+    let mut out = Vec::new();
+    let at = |us| Moment { wall_ms: NOON, us };
+    let meta = Meta { id: Some(id.into()), label: "demo".into(), ..Meta::default() };
+    encoder.meta(&mut out, at(0), &meta);
+    let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}"}}}}"#);
+    encoder.message(&mut out, at(1), Direction::ClientToServer, Context::default(), request.as_bytes());
+    encoder.end(&mut out, at(2), &LineEnd::default());
+    out
+}
+
+fn load_bytes(place: &Place, trace: &[u8]) -> Loaded {
+    load(TraceReader::new(trace), &mut Writer::open(&place.path()).unwrap()).unwrap()
+}
+
+fn head_of(trace: &[u8]) -> Option<String> {
+    match check_integrity(trace).unwrap() {
+        Integrity::Intact { head, .. } => Some(head),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_first_digest_of_a_trace_stays() {
+    let place = Place::new();
+    let digest = || place.store().trace_digest("T").unwrap();
+    let (trace, forged) = (chained_trace("T", "add"), chained_trace("T", "divide"));
+    assert!(matches!(load_bytes(&place, &trace), Loaded::Loaded { calls: 1, .. }));
+    assert_eq!(digest(), head_of(&trace));
+    for again in [&trace, &forged] {
+        assert!(matches!(load_bytes(&place, again), Loaded::AlreadyThere { .. }));
+        assert_eq!(digest(), head_of(&trace));
+    }
+    // Also if the calls have to be loaded again.
+    let sql = Connection::open(place.path()).unwrap();
+    sql.execute("UPDATE trace SET complete = 0", []).unwrap();
+    assert!(matches!(load_bytes(&place, &forged), Loaded::Loaded { calls: 1, .. }));
+    assert_eq!(digest(), head_of(&trace));
+}
+
+#[test]
+fn a_trace_that_was_loaded_without_its_digest_gets_it_when_it_is_loaded_again() {
+    let trace = chained_trace("T", "add");
+    let place = Place::new();
+    load_bytes(&place, &trace);
+    let sql = Connection::open(place.path()).unwrap();
+    // A store of version 4.
+    sql.execute_batch("DROP TABLE trace_digest; PRAGMA user_version = 4").unwrap();
+    drop(sql);
+    assert_eq!(place.store().trace_digest("T").unwrap(), None);
+    assert!(matches!(load_bytes(&place, &trace), Loaded::AlreadyThere { .. }));
+    assert_eq!(place.store().trace_digest("T").unwrap(), head_of(&trace));
+    assert_eq!(place.store().info().unwrap().rows.calls, 1);
+
+    // Calls that a proxy has reported.
+    let place = Place::new();
+    let reported = Row::Trace { id: "T".into(), time: NOON, progress: Progress::ReportedByProxy };
+    Writer::open(&place.path()).unwrap().write(&[reported]).unwrap();
+    assert!(matches!(load_bytes(&place, &trace), Loaded::AlreadyThere { .. }));
+    assert_eq!(place.store().trace_digest("T").unwrap(), head_of(&trace));
+}
+
+#[test]
+fn a_redacted_copy_has_no_digest_in_the_store() {
+    let place = Place::new();
+    let trace = chained_trace("T", "add");
+    let mut chain = CopyChain::default();
+    let mut copy = Vec::new();
+    for line in String::from_utf8(trace.clone()).unwrap().lines() {
+        chain.push_line(&mut copy, line.as_bytes(), line.replace("add", "[REDACTED]").as_bytes());
+    }
+    assert_ne!(head_of(&copy), head_of(&trace));
+    load_bytes(&place, &copy);
+    assert_eq!(place.store().trace_digest("T").unwrap(), None);
+    load_bytes(&place, &trace);
+    assert_eq!(place.store().trace_digest("T").unwrap(), head_of(&trace));
+}
+
+#[test]
+fn a_digest_is_deleted_with_its_trace() {
+    let place = Place::new();
+    load_bytes(&place, &chained_trace("T", "add"));
+    let sql = Connection::open(place.path()).unwrap();
+    let mut writer = Writer::open(&place.path()).unwrap();
+    let mut prune = |now: i64| {
+        let max_age = Some(Duration::from_secs(3600));
+        writer.prune(Retention { max_age, max_bytes: None }, now).unwrap();
+        sql.query_row("SELECT count(*) FROM trace_digest", [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    assert_eq!(prune(NOON), 1);
+    assert_eq!(prune(i64::MAX), 0);
 }

@@ -255,6 +255,10 @@ impl Run {
              AND id NOT IN (SELECT trace FROM call WHERE trace IS NOT NULL)",
             params![before[0]],
         )?;
+        delete(
+            "DELETE FROM trace_digest WHERE stored < ?1 AND trace NOT IN (SELECT id FROM trace)",
+            params![before[0]],
+        )?;
         // Other processes cache ids of these rows, and compare this counter before they use them.
         if sessions + operations + traces > 0 {
             delete("UPDATE pruning SET count = count + 1", &[])?;

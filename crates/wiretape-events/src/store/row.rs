@@ -35,6 +35,19 @@ pub enum Row {
         /// Whether all of it is loaded.
         progress: Progress,
     },
+    /// The digest in the last line of a trace.
+    TraceDigest(TraceDigest),
+}
+
+/// The digest in the last line of a trace, which vouches for the whole file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceDigest {
+    /// The id of the trace.
+    pub trace: Arc<str>,
+    /// The number of the file in its recording, from 1.
+    pub part: u64,
+    /// The SHA-256, in hexadecimal.
+    pub sha256: String,
 }
 
 /// How far a trace is loaded.

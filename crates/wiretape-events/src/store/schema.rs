@@ -17,6 +17,7 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("version2.sql"),
     include_str!("version3.sql"),
     include_str!("version4.sql"),
+    include_str!("version5.sql"),
 ];
 
 /// The version that this program reads and writes.

@@ -1,11 +1,12 @@
 //! Writes rows, many in one transaction: a commit costs far more than an insert.
 
+use super::batcher::now_ms;
 use super::error::StoreError;
 use super::file::{self, Identity};
 use super::retention::CallRemoval;
 use super::row::{
-    CallRow, Operation, Progress, Row, RowSource, SchemaRow, SessionKey, SessionRow, ViolationRow, bounded,
-    status_code,
+    CallRow, Operation, Progress, Row, RowSource, SchemaRow, SessionKey, SessionRow, TraceDigest,
+    ViolationRow, bounded, status_code,
 };
 use super::schema::{self, Content, MIGRATIONS, VERSION, pragma};
 use crate::event::{ChangeType, SchemaItem};
@@ -146,7 +147,17 @@ impl Writer {
         trace_progress(&self.connection, id).map_err(|source| self.error(source))
     }
 
-    /// Deletes what was loaded of a trace.
+    /// Whether the store has the digest of a trace.
+    pub(super) fn has_digest(&self, id: &str) -> Result<bool, StoreError> {
+        let found: rusqlite::Result<bool> = self.connection.query_row(
+            "SELECT EXISTS (SELECT 1 FROM trace_digest WHERE trace = ?1)",
+            [id],
+            |row| row.get(0),
+        );
+        found.map_err(|source| self.error(source))
+    }
+
+    /// Deletes what was loaded of a trace. Its digest stays: the trace is about to be loaded again.
     pub(super) fn forget_trace(&mut self, id: &str) -> Result<(), StoreError> {
         let result = forget_trace(&mut self.connection, id);
         self.names.clear();
@@ -284,6 +295,7 @@ impl Batch<'_> {
             Row::Schema(schema) => self.schema(schema),
             Row::Violation(violation) => self.violation(violation),
             Row::Trace { id, time, progress } => self.trace(id, *time, *progress),
+            Row::TraceDigest(digest) => self.trace_digest(digest),
         }
     }
 
@@ -592,6 +604,18 @@ impl Batch<'_> {
                  ON CONFLICT (id) DO UPDATE SET loaded = excluded.loaded, complete = excluded.complete",
             )?
             .execute(params![id, time, progress.code()])
+            .map(drop)
+    }
+
+    /// Stores the digest of a trace, unless there is one: whoever changes a trace and its check values must not be able to
+    /// change this by loading it.
+    fn trace_digest(&mut self, digest: &TraceDigest) -> rusqlite::Result<()> {
+        self.transaction
+            .prepare_cached(
+                "INSERT INTO trace_digest (trace, part, sha256, stored) VALUES (?1, ?2, ?3, ?4) \
+                 ON CONFLICT (trace) DO NOTHING",
+            )?
+            .execute(params![digest.trace, integer(digest.part), digest.sha256, now_ms()])
             .map(drop)
     }
 

@@ -24,6 +24,10 @@ const KEPT: usize = 64 * 1024;
 const HEX: &[u8; 16] = b"0123456789abcdef";
 const CHECK: &[u8] = b",\"h\":\"";
 const HEAD: &[u8] = b",\"sha256\":\"";
+const ORIGINAL: &[u8] = b",\"original\":\"";
+
+/// Hexadecimal digits of a whole digest.
+const HEAD_DIGITS: usize = 64;
 
 /// The running digest of a file.
 // Ring, not `sha2`: without SHA instructions in the processor, its assembler is about three times as fast, and hashing
@@ -61,7 +65,15 @@ impl Chain {
     /// The head that the last line of a file carries.
     pub fn head_in(line: &[u8]) -> Option<String> {
         let at = memchr::memmem::rfind(line, HEAD)? + HEAD.len();
-        String::from_utf8(line.get(at..at + 64)?.to_vec()).ok()
+        hex(line.get(at..at + HEAD_DIGITS)?)
+    }
+
+    /// The head of the original, which the last line of a redacted copy carries if the copy differs from it.
+    pub fn original_in(line: &[u8]) -> Option<String> {
+        let members = &line[..memchr::memmem::rfind(line, HEAD)?];
+        // Directly before the head, so that nothing else in the line can be taken for it.
+        let (rest, digits) = members.strip_suffix(b"\"")?.split_last_chunk::<HEAD_DIGITS>()?;
+        rest.ends_with(ORIGINAL).then(|| hex(digits)).flatten()
     }
 
     /// Appends the check value of the line that begins here.
@@ -82,6 +94,11 @@ impl Chain {
     }
 }
 
+/// The digits as text; `None` if there are others than hexadecimal ones.
+fn hex(digits: &[u8]) -> Option<String> {
+    digits.iter().all(|digit| HEX.contains(digit)).then(|| String::from_utf8_lossy(digits).into_owned())
+}
+
 fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     for byte in bytes {
         out.extend([HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
@@ -93,6 +110,9 @@ fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
 /// The values of the original don't match the lines of the copy, which would therefore be reported as modified. So a
 /// copy gets values of its own. The original is checked on the way: from the first line on that was modified, its values are
 /// copied as they are. They don't match, and so copying doesn't hide that the original was modified.
+///
+/// The last line of a copy that differs names the head of the original (`original`): a store that has this head can tell the
+/// copy from a recording that someone has replaced.
 #[derive(Debug, Default)]
 pub struct CopyChain {
     original: Chain,
@@ -146,11 +166,17 @@ impl CopyChain {
         self.copy.push_check(out);
         let rest = &changed[at + check.len()..];
         let head = self.original_head(original);
-        match head.as_deref().and_then(|head| rest.strip_suffix(&head_member(head)[..])) {
-            Some(rest) => {
+        match head.as_deref().and_then(|head| Some((head, rest.strip_suffix(&head_member(head)[..])?))) {
+            Some((head, rest)) => {
                 out.extend_from_slice(rest);
+                // A copy of a copy keeps the head of the recording.
+                if Chain::original_in(original).is_none() && self.copy_head(&out[start..]) != head {
+                    out.extend_from_slice(ORIGINAL);
+                    out.extend_from_slice(head.as_bytes());
+                    out.push(b'"');
+                }
                 self.copy.push_head(out, start);
-                self.heads = head.zip(Chain::head_in(&out[start..]));
+                self.heads = Some(head.to_owned()).zip(Chain::head_in(&out[start..]));
             }
             // Also a last line with a wrong digest, which the copy keeps.
             None => out.extend_from_slice(rest),
@@ -158,6 +184,13 @@ impl CopyChain {
         // The recorder writes nothing after the last line.
         self.is_chained = !is_last(original);
         true
+    }
+
+    /// The digest of the copy, with the members of its last line so far.
+    fn copy_head(&self, members: &[u8]) -> String {
+        let mut chain = self.copy.clone();
+        chain.absorb(members);
+        chain.head()
     }
 
     /// The digest of the original, if this is its last line and has the right one.
@@ -183,6 +216,8 @@ pub enum Integrity {
         lines: u64,
         /// The digest in the last line, in hexadecimal.
         head: String,
+        /// The digest of the original, if this is a redacted copy that differs from it.
+        original: Option<String>,
     },
     /// Everything in the file is as it was written, but the file doesn't end with an `end` or a `rotated`
     /// line.
@@ -219,6 +254,8 @@ struct Checker {
     is_chained: bool,
     /// The head, once the last line has been read.
     head: Option<String>,
+    /// The digest of the original, from the last line of a redacted copy.
+    original: Option<String>,
 }
 
 impl Checker {
@@ -279,6 +316,7 @@ impl Checker {
             return Some(Integrity::Modified { line: self.number });
         }
         self.head = Some(head);
+        self.original = Chain::original_in(line);
         None
     }
 
@@ -309,7 +347,7 @@ impl Checker {
 
     fn finish(self) -> Integrity {
         match self.head {
-            Some(head) => Integrity::Intact { lines: self.number, head },
+            Some(head) => Integrity::Intact { lines: self.number, head, original: self.original },
             None if !self.is_chained => Integrity::Unchecked,
             None => Integrity::CutOff { line: self.number },
         }
@@ -381,7 +419,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_intact() {
-        let Integrity::Intact { lines, head } = check(&file(9)) else { panic!("{:?}", check(&file(9))) };
+        let Integrity::Intact { lines, head, .. } = check(&file(9)) else { panic!("{:?}", check(&file(9))) };
         assert_eq!((lines, head.len()), (11, 64));
         assert!(matches!(check(&file(0)), Integrity::Intact { lines: 2, .. }));
     }
@@ -426,10 +464,14 @@ mod tests {
 
     /// A copy in which each `ping` is `pong!`.
     fn copied(bytes: &[u8]) -> Vec<u8> {
+        replaced(bytes, "ping", "pong!")
+    }
+
+    fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
         let mut chain = CopyChain::default();
         let mut out = Vec::new();
         for line in bytes.strip_suffix(b"\n").unwrap().split(|byte| *byte == b'\n') {
-            let changed = String::from_utf8_lossy(line).replace("ping", "pong!");
+            let changed = String::from_utf8_lossy(line).replace(from, to);
             chain.push_line(&mut out, line, changed.as_bytes());
         }
         out
@@ -445,6 +487,28 @@ mod tests {
         // Cut off before its last line.
         let lines: Vec<&[u8]> = original.split_inclusive(|byte| *byte == b'\n').collect();
         assert_eq!(check(&copied(&lines[..7].concat())), Integrity::CutOff { line: 7 });
+    }
+
+    #[test]
+    fn a_copy_names_the_head_of_the_original() {
+        let heads = |bytes: &[u8]| match check(bytes) {
+            Integrity::Intact { head, original, .. } => (head, original),
+            other => panic!("{other:?}"),
+        };
+        let recorded = file(9);
+        let (head, none) = heads(&recorded);
+        assert_eq!(none, None);
+        let copy = copied(&recorded);
+        assert_eq!(heads(&copy).1.as_ref(), Some(&head));
+        assert_eq!(copied(&copy), copy, "a copy without changes is the same file");
+        let second = replaced(&copy, "pong!", "done");
+        assert_eq!(heads(&second).1, Some(head), "a copy of a copy names the recording");
+        assert_eq!(second.windows(ORIGINAL.len()).filter(|window| *window == ORIGINAL).count(), 1);
+        let unchanged = file(0);
+        assert_eq!(copied(&unchanged), unchanged);
+        let last = |bytes: &[u8]| bytes.split_inclusive(|byte| *byte == b'\n').next_back().unwrap().to_vec();
+        assert_eq!(Chain::original_in(&last(&recorded)), None);
+        assert_eq!(Chain::original_in(b"{\"original\":\"x\",\"sha256\":\"y\"}"), None);
     }
 
     #[test]

@@ -107,6 +107,7 @@
 //! | `signal` | integer | the signal that ended the server |
 //! | `reason` | string | why the recording ended, if that needs an explanation. It starts with `stopped` if the recorder received a signal and passed it on: then a non-zero exit code is not a failure of the server |
 //! | `lost` | integer | lines that could not be written, if any; in an imported trace, parts of the source that could not be imported |
+//! | `original` | string | also of `rotated`, directly before `sha256`; only in a redacted copy that differs from its original: the `sha256` of the original |
 //! | `sha256` | string | the last member of the last line, also of `rotated`: the SHA-256 of all bytes of this file before `,"sha256"` |
 //! | `assumed` | array of strings | only in imported traces: `exitCode`, because no process was observed, and `t` if the source has no times |
 //!

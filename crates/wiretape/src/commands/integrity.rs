@@ -3,6 +3,7 @@
 
 mod signature;
 
+use crate::ask::StoreArgs;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::output::{self, Output};
@@ -15,6 +16,7 @@ use signature::{SignatureState, SigningKey, VerifyingKey};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use wiretape_analyze::summary::Ending;
+use wiretape_events::store::{Store, StoreError};
 use wiretape_library::recording::{Part, Recording};
 use wiretape_library::{Liveness, open, recorder};
 use wiretape_trace::format::Integrity;
@@ -23,9 +25,10 @@ use wiretape_trace::format::Integrity;
 ///
 /// Every line of a recording carries a check value over all bytes before it, and the last line carries the SHA-256 of the
 /// whole file. This command reads a trace and the other parts of its recording, and reports for each file whether it is
-/// intact, cut off or modified, and at which line. Anyone who can write the file can also compute new check values, so
-/// compare the SHA-256 with one that you stored elsewhere, or sign it: `--sign` writes a minisign signature beside each intact
-/// file, and `--public-key` verifies it. The exit code is 0 if all files are intact and their signatures valid, and 1 otherwise.
+/// intact, cut off or modified, and at which line. Anyone who can write the file can also compute new check values, so the
+/// SHA-256 is compared with the one in the store, if the store has the trace. You can also sign it: `--sign` writes a minisign
+/// signature beside each intact file, and `--public-key` verifies it. The exit code is 0 if all files are intact and their
+/// signatures valid, and 1 otherwise.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -49,15 +52,19 @@ pub(crate) struct IntegrityArgs {
     /// Print one JSON object per file (schema: docs/json-output.md)
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    store: StoreArgs,
 }
 
 pub(crate) fn run(args: &IntegrityArgs) -> Result<ExitCode, CommandError> {
     // A key that can't be used is reported before any trace is read.
     let signing_key = args.sign.as_deref().map(SigningKey::read).transpose()?;
     let verifying_key = args.public_key.as_deref().map(VerifyingKey::read).transpose()?;
+    let store = open_store(&args.store)?;
     let mut reports = Vec::new();
     for recording in recordings(&args.traces)? {
-        check_recording(&recording, &mut reports)?;
+        check_recording(&recording, store.as_ref(), &mut reports)?;
     }
     for report in &mut reports {
         if let (Some(key), Some(head)) = (&signing_key, report.intact_head()) {
@@ -77,6 +84,21 @@ pub(crate) fn run(args: &IntegrityArgs) -> Result<ExitCode, CommandError> {
     Ok(if is_all_well { ExitCode::OK } else { ExitCode::FOUND })
 }
 
+/// The store to compare with. The default one is optional: without it, traces are checked on their own.
+fn open_store(args: &StoreArgs) -> Result<Option<Store>, CommandError> {
+    if args.store.is_some() {
+        return Ok(Some(args.open()?));
+    }
+    match Store::open_read(&args.path()?) {
+        Ok(store) => Ok(Some(store)),
+        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) => {
+            output::warn(format!("traces are not compared with the store: {error}"));
+            Ok(None)
+        }
+    }
+}
+
 fn recordings(traces: &[TraceSelector]) -> Result<Vec<Recording>, CommandError> {
     let mut named = Vec::new();
     for trace in traces {
@@ -93,6 +115,7 @@ fn recordings(traces: &[TraceSelector]) -> Result<Vec<Recording>, CommandError> 
 
 /// The report on one file; also the object of `--json`.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct FileReport {
     path: PathBuf,
     state: IntegrityState,
@@ -103,12 +126,43 @@ struct FileReport {
     lines: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
+    /// The digest in the store, if it has one for this file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored_sha256: Option<String>,
+    /// The digest of the original, if this is a redacted copy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    original_sha256: Option<String>,
     /// With `--sign` and `--public-key`.
     #[serde(skip_serializing_if = "Option::is_none")]
     signature: Option<SignatureState>,
 }
 
 impl FileReport {
+    fn new(path: PathBuf, state: IntegrityState) -> Self {
+        FileReport {
+            path,
+            state,
+            line: None,
+            lines: None,
+            sha256: None,
+            stored_sha256: None,
+            original_sha256: None,
+            signature: None,
+        }
+    }
+
+    /// Compares an intact file with the store.
+    fn compare(&mut self, store: &Store, id: &str) -> Result<(), CommandError> {
+        let Some(head) = self.intact_head() else { return Ok(()) };
+        let Some(stored) = store.trace_digest(id)? else { return Ok(()) };
+        // A redacted copy has a digest of its own; only that of its original can be in the store.
+        if self.original_sha256.as_deref().unwrap_or(head) != stored {
+            self.state = IntegrityState::Differs;
+        }
+        self.stored_sha256 = Some(stored);
+        Ok(())
+    }
+
     fn intact_head(&self) -> Option<&str> {
         self.sha256.as_deref().filter(|_| self.state == IntegrityState::Intact)
     }
@@ -127,6 +181,8 @@ enum IntegrityState {
     Recording,
     CutOff,
     Modified,
+    /// Intact in itself, but the store has another digest for this trace.
+    Differs,
     /// The part before names this file, which does not exist.
     Missing,
     /// The file carries no check values.
@@ -134,7 +190,11 @@ enum IntegrityState {
 }
 
 /// Checks the files of a recording, and that each part follows the one before it.
-fn check_recording(recording: &Recording, reports: &mut Vec<FileReport>) -> Result<(), CommandError> {
+fn check_recording(
+    recording: &Recording,
+    store: Option<&Store>,
+    reports: &mut Vec<FileReport>,
+) -> Result<(), CommandError> {
     let mut previous: Option<String> = None;
     for part in &recording.parts {
         let head = trace_file::head(&part.path)?;
@@ -149,6 +209,9 @@ fn check_recording(recording: &Recording, reports: &mut Vec<FileReport>) -> Resu
         // None for a part that is not intact: then the link of the next part can't be checked, and is not reported
         // again.
         previous.clone_from(&report.sha256);
+        if let Some((store, id)) = store.zip(part.id.as_deref()) {
+            report.compare(store, id)?;
+        }
         reports.push(report);
         reports.extend(check_successor(recording, part)?);
     }
@@ -166,16 +229,19 @@ fn check_successor(recording: &Recording, part: &Part) -> Result<Option<FileRepo
     let path = part.path.with_file_name(Path::new(&next).file_name().unwrap_or_default());
     let (state, line) =
         if path.exists() { (IntegrityState::Modified, Some(1)) } else { (IntegrityState::Missing, None) };
-    Ok(Some(FileReport { path, state, line, lines: None, sha256: None, signature: None }))
+    Ok(Some(FileReport { line, ..FileReport::new(path, state) }))
 }
 
 fn report(path: PathBuf, integrity: Integrity, is_live: bool) -> FileReport {
-    let state = IntegrityState::Unchecked;
-    let fresh = FileReport { path, state, line: None, lines: None, sha256: None, signature: None };
+    let fresh = FileReport::new(path, IntegrityState::Unchecked);
     match integrity {
-        Integrity::Intact { lines, head } => {
-            FileReport { state: IntegrityState::Intact, lines: Some(lines), sha256: Some(head), ..fresh }
-        }
+        Integrity::Intact { lines, head, original } => FileReport {
+            state: IntegrityState::Intact,
+            lines: Some(lines),
+            sha256: Some(head),
+            original_sha256: original,
+            ..fresh
+        },
         Integrity::CutOff { line } if is_live => {
             FileReport { state: IntegrityState::Recording, lines: Some(line), ..fresh }
         }
@@ -184,6 +250,27 @@ fn report(path: PathBuf, integrity: Integrity, is_live: bool) -> FileReport {
             FileReport { state: IntegrityState::Modified, line: Some(line), ..fresh }
         }
         Integrity::Unchecked => fresh,
+    }
+}
+
+/// What the store adds about an intact file: without this, a trace whose id was changed would look like one that was compared.
+fn comparison(report: &FileReport) -> &'static str {
+    match (&report.original_sha256, &report.stored_sha256) {
+        (None, None) => "",
+        (None, Some(_)) => "; same as in the store",
+        (Some(_), None) => "; a redacted copy",
+        (Some(_), Some(_)) => "; a redacted copy of the recording in the store",
+    }
+}
+
+/// Both digests of a file that differs from the store.
+fn difference(report: &FileReport) -> String {
+    let [own, original, stored] = [&report.sha256, &report.original_sha256, &report.stored_sha256]
+        .map(|digest| digest.as_deref().map(|digest| digest.chars().take(8).collect::<String>()));
+    let stored = stored.unwrap_or_default();
+    match original {
+        Some(original) => format!("copied from sha256 {original}, the store has {}", printable(&stored)),
+        None => format!("sha256 {}, the store has {}", own.unwrap_or_default(), printable(&stored)),
     }
 }
 
@@ -199,12 +286,16 @@ fn print(reports: &[FileReport]) -> io::Result<()> {
             IntegrityState::Recording => styles.good.paint("intact so far".to_owned()),
             IntegrityState::CutOff => styles.warning.paint(format!("cut off after line {line}")),
             IntegrityState::Modified => styles.error.paint(format!("modified at line {line}")),
+            IntegrityState::Differs => styles.error.paint("differs from the store".to_owned()),
             IntegrityState::Missing => styles.error.paint("missing".to_owned()),
             IntegrityState::Unchecked => styles.warning.paint("not verifiable".to_owned()),
         };
         write!(out, "{}: {state}", printable(&path))?;
         match (report.state, &report.sha256) {
-            (IntegrityState::Intact, Some(head)) => writeln!(out, ", {lines}, sha256 {head}")?,
+            (IntegrityState::Intact, Some(head)) => {
+                writeln!(out, ", {lines}, sha256 {head}{}", comparison(report))?;
+            }
+            (IntegrityState::Differs, _) => writeln!(out, ": {}", difference(report))?,
             (IntegrityState::Recording, _) => writeln!(out, ", {lines}; still being recorded")?,
             (IntegrityState::CutOff, _) => writeln!(out, "; everything up to there is intact")?,
             (IntegrityState::Missing, _) => writeln!(out, "; the recording continues in this file")?,

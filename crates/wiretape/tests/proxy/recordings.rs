@@ -1,6 +1,6 @@
 //! What is in the traces, and what must never be.
 
-use crate::proxy::{Proxy, SIGKILL, Stopped, say_skipped, traces_in, wait_until};
+use crate::proxy::{Proxy, SIGKILL, Stopped, say_skipped, traces_in, wait_until, wiretape};
 use crate::trace::Trace;
 use crate::wire::{LAST_CHUNK, OPEN_STREAM, Peer, STREAM, Upstream, chunk, ok, post};
 use serde_json::{Value, json};
@@ -509,4 +509,20 @@ fn a_full_disk_costs_the_recording_only() {
     let traces: Vec<Trace> = traces_in(dir.path());
     assert!(traces.iter().map(|trace| trace.messages().len()).sum::<usize>() > 20);
     drop(disk);
+}
+
+/// A proxy reports calls to the store, and no lines of its traces.
+#[test]
+fn loading_a_trace_adds_its_hash_to_the_store() {
+    let stopped = recorded(&[], post("", CALL).as_bytes(), ok("", RESULT).as_bytes());
+    let run = |command: &[&str]| {
+        let output = wiretape(stopped.home()).args(command).arg("latest").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let printed = run(&["integrity"]);
+    assert!(printed.contains(": intact, ") && !printed.contains("same as in the store"), "{printed}");
+    assert!(run(&["store", "load"]).contains("already loaded"));
+    let printed = run(&["integrity"]);
+    assert!(printed.contains("; same as in the store"), "{printed}");
 }

@@ -5,11 +5,11 @@ use super::exchange::origin;
 use super::exchanges::{self, Exchanges};
 use super::timeline::{Tick, Timeline};
 use crate::observe::Snapshot;
-use crate::store::row::{Progress, Row, Transport};
+use crate::store::row::{Progress, Row, TraceDigest, Transport};
 use std::sync::Arc;
 use wiretape_analyze::call::outcome_at_end;
 use wiretape_trace::format::{
-    End, Exchange, ExchangeNote, Line, Message, Meta, OtherText, Record, parse_line,
+    CHAIN, Chain, End, Exchange, ExchangeNote, Line, Message, Meta, OtherText, Record, parse_line,
 };
 
 /// Turns the lines of a trace into rows. All parts of a recording may be fed one after another.
@@ -19,6 +19,7 @@ pub struct TraceFeed {
     rows: Vec<Row>,
     /// The part being read, until it is complete.
     part: Option<Arc<str>>,
+    digest: DigestReader,
     /// The first part that was read, which rows name as their trace.
     trace: Option<Arc<str>>,
     server: Arc<str>,
@@ -75,6 +76,41 @@ pub(super) fn trace_id(record: &Record<'_>) -> Option<TraceIds> {
     }
 }
 
+/// Finds the digest in the last line of each file.
+#[derive(Debug, Default)]
+pub(super) struct DigestReader {
+    /// The id and the number of the file being read, if its lines carry check values.
+    part: Option<(Arc<str>, u64)>,
+}
+
+impl DigestReader {
+    /// Reads the next line. Returns the digest if this is the last line of a file.
+    pub(super) fn line(&mut self, line: &Line<'_>) -> Option<TraceDigest> {
+        match &line.record {
+            Record::Meta(meta) => {
+                let is_chained = meta.chain.as_deref() == Some(CHAIN);
+                let index = meta.part.as_ref().map_or(1, |part| part.index);
+                self.part = meta.id.as_deref().filter(|_| is_chained).map(|id| (Arc::from(id), index));
+                None
+            }
+            Record::End(_) | Record::Rotated { .. } => {
+                let (trace, part) = self.part.take()?;
+                // A redacted copy has the id of the recording, but a digest of its own.
+                if Chain::original_in(line.bytes).is_some() {
+                    return None;
+                }
+                Some(TraceDigest { trace, part, sha256: Chain::head_in(line.bytes)? })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the file that is being read may have a digest.
+    pub(super) fn expects_digest(&self) -> bool {
+        self.part.is_some()
+    }
+}
+
 impl TraceFeed {
     /// At the start of a trace, with the last known lists of its servers.
     pub fn new(known: Vec<Snapshot>) -> Self {
@@ -82,6 +118,7 @@ impl TraceFeed {
             line: 0,
             rows: Vec::new(),
             part: None,
+            digest: DigestReader::default(),
             trace: None,
             server: Arc::from(""),
             transport: Transport::Stdio,
@@ -127,6 +164,7 @@ impl TraceFeed {
 
     pub(super) fn record(&mut self, line: &Line<'_>) {
         self.line = line.number;
+        self.rows.extend(self.digest.line(line).map(Row::TraceDigest));
         match &line.record {
             Record::Meta(meta) => self.meta(line, meta),
             Record::Message(message) => self.message(line, message),

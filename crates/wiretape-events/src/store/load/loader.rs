@@ -1,6 +1,6 @@
 //! Loads whole recordings: decides which parts are already in the store, and what to do about the others.
 
-use super::feed::{TraceFeed, trace_id};
+use super::feed::{DigestReader, TraceFeed, trace_id};
 use crate::observe::Snapshot;
 use crate::store::error::StoreError;
 use crate::store::query::Store;
@@ -110,7 +110,10 @@ impl<'a> Loader<'a> {
                 && let Some(ids) = trace_id(&line.record)
             {
                 if self.is_there(&ids.id, &ids.first)? {
+                    let mut digest = DigestReader::default();
+                    digest.line(&line);
                     self.finish_feed()?;
+                    self.add_digest(digest, reader, &ids.id)?;
                     return Ok(Loaded::AlreadyThere { trace: ids.id });
                 }
                 trace = ids.id;
@@ -119,6 +122,26 @@ impl<'a> Loader<'a> {
         }
         calls += self.write()?;
         Ok(Loaded::Loaded { trace, calls })
+    }
+
+    /// Adds the digest of a trace whose calls are already in the store: a proxy reports only calls, and older versions stored
+    /// no digests. `digest` has read the first line.
+    fn add_digest<R: Read>(
+        &mut self,
+        mut digest: DigestReader,
+        reader: &mut TraceReader<R>,
+        id: &str,
+    ) -> Result<(), LoadError> {
+        if !digest.expects_digest() || self.writer.has_digest(id)? {
+            return Ok(());
+        }
+        // A trace that can't be read to its end has no digest to add, and its calls are already there.
+        while let Ok(Some(line)) = reader.next_line() {
+            if let Some(digest) = digest.line(&line) {
+                return Ok(self.writer.write(&[Row::TraceDigest(digest)])?);
+            }
+        }
+        Ok(())
     }
 
     /// Ends the recording: open requests stay unanswered. Returns the number of calls this closes.

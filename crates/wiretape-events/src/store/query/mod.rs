@@ -2,6 +2,7 @@
 
 mod calls;
 mod clients;
+mod digest;
 mod filter;
 mod info;
 mod names;
