@@ -91,6 +91,16 @@ pub enum Warning {
         "the authorization server names its own issuer (`iss`) in its responses; a client that checks it may refuse the login through this proxy: in that case use `wiretape proxy --forward`"
     )]
     IssuerWillDiffer,
+    /// A response exceeds a limit, so its widgets keep the policies of the server.
+    #[error(
+        "the Content-Security-Policy rules were not applied to a response from {origin}: {reason}; it was forwarded unchanged"
+    )]
+    PolicyNotApplied {
+        /// The origin of the upstream.
+        origin: String,
+        /// The limit.
+        reason: &'static str,
+    },
     /// Browsers send more policy reports than are recorded.
     #[error("pages violate their Content-Security-Policy so often that some reports are dropped")]
     ReportsDropped,

@@ -1,17 +1,21 @@
 //! Bodies that decompress to far more than they are: they pass, and are not recorded beyond the limits.
 
 use crate::proxy::{Proxy, Stopped};
-use crate::wire::{Upstream, chunk, ok};
+use crate::wire::{LAST_CHUNK, Upstream, chunk, ok, post};
 
 const RESULT: &str = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
 
 /// A call whose argument is a string of this many letters, compressed.
 fn compressed(encoding: &str, letters: usize) -> Vec<u8> {
-    use std::io::Write as _;
     let text = format!(
         "{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{{\"a\":\"{}\"}}}}",
         "x".repeat(letters)
     );
+    compress(encoding, &text)
+}
+
+fn compress(encoding: &str, text: &str) -> Vec<u8> {
+    use std::io::Write as _;
     if encoding == "zstd" {
         return zstd::encode_all(text.as_bytes(), 3).unwrap();
     }
@@ -85,7 +89,7 @@ fn a_large_body_in_pieces_is_recorded_whole() {
     let mut server = upstream.accept();
     server.receive_head();
     assert!(server.receive_streamed(begin.len()) == begin);
-    client.send([&chunk(end)[..], crate::wire::LAST_CHUNK].concat());
+    client.send([&chunk(end)[..], LAST_CHUNK].concat());
     assert!(server.receive_chunked().0 == end);
     server.send(ok("", RESULT));
     client.receive();
@@ -121,4 +125,88 @@ fn incomplete_bodies_share_their_memory() {
     let omitted =
         stopped.traces().iter().filter(|trace| trace.text.contains("too many bodies are incomplete")).count();
     assert_eq!(omitted, 1);
+}
+
+const READ: &str = r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"ui://w"}}"#;
+
+/// A widget whose policy the rules extend, with this many letters.
+fn widget(letters: usize) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":{{"contents":[{{"uri":"ui://w","_meta":{{"ui":{{"csp":{{"connectDomains":[]}}}}}},"text":"{}"}}]}}}}"#,
+        "x".repeat(letters)
+    )
+}
+
+fn with_policy(text: &str) -> String {
+    text.replace("[]", "[\"https://b.example\"]")
+}
+
+fn with_rules(upstream: &Upstream) -> Proxy {
+    Proxy::by_file(&format!(
+        "[[upstream]]\nurl = \"{}\"\nlisten = \"127.0.0.1:0\"\n\
+         [[upstream.csp]]\nreport = false\nconnect-src = [\"https://b.example\"]\n",
+        upstream.url()
+    ))
+}
+
+fn check_one_warning(stopped: &Stopped) {
+    let warnings = stopped.warnings();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("Content-Security-Policy rules were not applied"), "{warnings:?}");
+    assert!(warnings[0].contains("200 times"), "{warnings:?}");
+}
+
+/// It is decompressed only within the limits, and the client gets the server's bytes.
+#[test]
+fn a_widget_that_expands_too_much_passes_unchanged() {
+    let upstream = Upstream::listen();
+    let proxy = with_rules(&upstream);
+    let mut client = proxy.connect();
+    for encoding in ["gzip", "zstd"] {
+        for (letters, is_bomb) in [(1_000_000, false), (20_000_000, true)] {
+            let plain = widget(letters);
+            let encoded = compress(encoding, &plain);
+            client.send(post("", READ));
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: {encoding}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                encoded.len()
+            );
+            upstream.answer([head.as_bytes(), &encoded].concat());
+            let (head, body) = client.receive();
+            if is_bomb {
+                assert_eq!(head.get("content-encoding").as_deref(), Some(encoding));
+                assert!(body == encoded, "{} of {} bytes", body.len(), encoded.len());
+            } else {
+                assert_eq!(head.get("content-encoding"), None);
+                assert!(body == with_policy(&plain).as_bytes(), "{} bytes", body.len());
+            }
+        }
+    }
+    drop(client);
+    check_one_warning(&proxy.stop());
+}
+
+/// In a stream, whose head has been sent, the client gets every event, uncompressed.
+#[test]
+fn an_event_that_expands_too_much_passes_unchanged() {
+    for encoding in ["gzip", "zstd"] {
+        let upstream = Upstream::listen();
+        let proxy = with_rules(&upstream);
+        let mut client = proxy.connect();
+        client.send(post("", READ));
+        let (small, bomb) =
+            (format!("data: {}\n\n", widget(10)), format!("data: {}\n\n", widget(20_000_000)));
+        let encoded = compress(encoding, &[&small[..], &bomb, &small].concat());
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: {encoding}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        );
+        upstream.answer([head.as_bytes(), &chunk(&encoded), LAST_CHUNK].concat());
+        let head = client.receive_head();
+        assert_eq!(head.get("content-encoding"), None);
+        let (body, _) = client.receive_chunked();
+        let expected = [&with_policy(&small)[..], &bomb, &small].concat();
+        assert!(body == expected.as_bytes(), "{encoding}: {} of {} bytes", body.len(), expected.len());
+        drop(client);
+        check_one_warning(&proxy.stop());
+    }
 }

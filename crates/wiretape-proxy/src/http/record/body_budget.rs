@@ -1,7 +1,8 @@
-//! The memory that bodies may take while they are recorded, in all exchanges together.
+//! The limits of what bodies may take while they are recorded or rewritten: memory, in all exchanges together, and what each may
+//! decompress to.
 //!
 //! A body becomes a message only once it is complete, so until then its bytes are held. Each is limited, but clients decide how
-//! many there are, and how slowly they send them. Beyond the budget, bodies pass unrecorded.
+//! many there are, and how slowly they send them. Beyond the limits, bodies pass unrecorded and unchanged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +15,44 @@ const UNCOUNTED: usize = 64 * 1024;
 
 /// Counted in steps of this many bytes.
 const STEP: usize = 64 * 1024;
+
+/// The largest ratio of decoded to encoded bytes. Only repetition compresses better: a few hundred bytes of brotli can stand for
+/// hundreds of megabytes, which would have to be redacted and written.
+const MAX_RATIO: u64 = 200;
+
+/// Up to this many decoded bytes, the ratio doesn't matter.
+const RATIO_FREE: u64 = 4 * 1024 * 1024;
+
+/// The reason for giving up on a body that [`BodyBudget::reserve`] refuses.
+pub(crate) const NO_ROOM: &str = "too many bodies are incomplete at the same time";
+
+/// The reason for giving up on a body whose [`Expansion`] is too large.
+pub(crate) const EXPANDS: &str = "it decompresses to more than 200 times its size";
+
+/// How much a compressed body has grown so far.
+#[derive(Debug, Default)]
+pub(crate) struct Expansion {
+    encoded: u64,
+    decoded: u64,
+}
+
+impl Expansion {
+    /// Counts bytes as they were received.
+    pub(crate) fn add_encoded(&mut self, bytes: usize) {
+        self.encoded += bytes as u64;
+    }
+
+    /// Counts decoded bytes. `false` if they are too many for the encoded ones.
+    pub(crate) fn add_decoded(&mut self, bytes: usize) -> bool {
+        self.decoded += bytes as u64;
+        self.decoded <= RATIO_FREE.max(self.encoded.saturating_mul(MAX_RATIO))
+    }
+
+    /// The number of decoded bytes.
+    pub(crate) fn decoded(&self) -> u64 {
+        self.decoded
+    }
+}
 
 /// The bytes that can still be held.
 #[derive(Debug)]
@@ -77,6 +116,18 @@ mod tests {
         assert!(budget.reserve(&mut other, BUDGET));
         drop(other);
         assert_eq!(budget.left.load(Ordering::Relaxed), BUDGET);
+    }
+
+    #[test]
+    fn the_ratio_matters_only_for_large_bodies() {
+        const FREE: usize = RATIO_FREE as usize;
+        let mut small = Expansion::default();
+        small.add_encoded(1);
+        assert!(small.add_decoded(FREE) && !small.add_decoded(1));
+        let mut large = Expansion::default();
+        large.add_encoded(FREE);
+        assert!(large.add_decoded(200 * FREE) && !large.add_decoded(1));
+        assert_eq!(large.decoded(), 200 * RATIO_FREE + 1);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! recorded (invariant 2: write ahead). What can't be captured (an unknown encoding, a body above the limits) is only
 //! counted: the recording may suffer, the traffic may not (invariant 5).
 
-use super::body_budget::Reservation;
+use super::body_budget::{EXPANDS, Expansion, NO_ROOM, Reservation};
 use super::exchange::{Exchange, MAX_NOTE};
 use super::recorder::Recorder;
 use crate::http::decode::Decoder;
@@ -24,13 +24,6 @@ const MAX_MESSAGE: usize = 256 * 1024 * 1024;
 /// Messages above this size in bytes are recorded by another thread. Redaction reads about a gigabyte per second, so they would
 /// block the other connections of this worker for a noticeable time.
 const OFFLOAD_BYTES: usize = 256 * 1024;
-
-/// The largest ratio of decoded to encoded bytes. Only repetition compresses better: a few hundred bytes of brotli can stand for
-/// hundreds of megabytes, which would have to be redacted and written.
-const MAX_RATIO: u64 = 200;
-
-/// Up to this many decoded bytes, the ratio doesn't matter.
-const RATIO_FREE: u64 = 4 * 1024 * 1024;
 
 /// Recording on another thread, which must finish before the bytes that caused it are forwarded. It may return the reader, which
 /// then goes back to its tap ([`Tap::resume`]).
@@ -52,8 +45,7 @@ pub(crate) struct Tap {
 pub(crate) struct BodyReader {
     capture: Capture,
     decoder: Option<Decoder>,
-    encoded: u64,
-    decoded: u64,
+    expansion: Expansion,
     reservation: Option<Reservation>,
     /// Why the content is not recorded.
     omitted: Option<&'static str>,
@@ -185,7 +177,7 @@ impl Tap {
                 None
             }
             Some(_) => {
-                self.reader.encoded += bytes.len() as u64;
+                self.reader.expansion.add_encoded(bytes.len());
                 self.reader.decode(bytes, Some(OFFLOAD_BYTES), self.exchange.recorder(), &mut events)
             }
         };
@@ -304,8 +296,7 @@ impl Default for BodyReader {
         BodyReader {
             capture: Capture::SizeOnly,
             decoder: None,
-            encoded: 0,
-            decoded: 0,
+            expansion: Expansion::default(),
             reservation: None,
             omitted: None,
         }
@@ -322,7 +313,7 @@ impl BodyReader {
         recorder: &Recorder,
         events: &mut Vec<SseEvent>,
     ) -> Option<usize> {
-        let (mut taken, before) = (0, self.decoded);
+        let (mut taken, before) = (0, self.expansion.decoded());
         while let Some(decoder) = &mut self.decoder {
             let Ok(step) = decoder.step(&bytes[taken..]) else {
                 // The client gets the bytes all the same.
@@ -330,16 +321,15 @@ impl BodyReader {
                 break;
             };
             taken += step.taken;
-            self.decoded += step.decoded.len() as u64;
-            if self.decoded > RATIO_FREE.max(self.encoded.saturating_mul(MAX_RATIO)) {
-                self.omit("it decompresses to more than 200 times its size");
+            if !self.expansion.add_decoded(step.decoded.len()) {
+                self.omit(EXPANDS);
                 break;
             }
             self.keep(&step.decoded, None, recorder, events);
             if taken == bytes.len() && !step.has_more {
                 break;
             }
-            if allowance.is_some_and(|allowance| self.decoded - before > allowance as u64) {
+            if allowance.is_some_and(|allowance| self.expansion.decoded() - before > allowance as u64) {
                 return Some(taken);
             }
         }
@@ -370,7 +360,7 @@ impl BodyReader {
         } else if held > largest {
             self.omit("it is too large to be recorded (--max-body)");
         } else if !recorder.bodies.reserve(&mut self.reservation, held) {
-            self.omit("too many bodies are incomplete at the same time");
+            self.omit(NO_ROOM);
         }
     }
 

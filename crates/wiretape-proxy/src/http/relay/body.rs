@@ -92,8 +92,10 @@ impl ProxyBody {
 
     /// Puts back bytes that were already read from the body.
     pub(crate) fn with_prefix(mut self, read: Bytes) -> Self {
-        if let ProxyBody::Passing(body) = &mut self {
-            body.ahead = Some(read);
+        match &mut self {
+            ProxyBody::Passing(body) => body.ahead = Some(read),
+            // It has no more bytes: its only frame was read.
+            ProxyBody::Whole(bytes) => *bytes = Some(read),
         }
         self
     }
@@ -152,6 +154,13 @@ impl PassingBody {
                     return Poll::Ready(Some(Ok(frame)));
                 }
                 continue;
+            }
+            // Before more is read: the client decides how fast it takes what a few bytes decode to.
+            match self.rewrite.as_mut().and_then(|rewrite| rewrite.next_piece(self.tap.exchange())) {
+                Some(Ok(data)) if data.is_empty() => continue,
+                Some(Ok(data)) => return Poll::Ready(Some(Ok(Frame::data(data)))),
+                Some(Err(refusal)) => return self.refuse(refusal),
+                None => {}
             }
             let Some(inner) = &mut self.inner else { return Poll::Ready(None) };
             // The peer comes first: a stream that has data is neither ended by draining nor timed out.
@@ -262,6 +271,10 @@ impl PassingBody {
     fn poll_watch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let Some(watch) = &mut self.watch else { return Poll::Pending };
         let refusal = ready!(watch.poll(cx));
+        self.refuse(refusal)
+    }
+
+    fn refuse(&self, refusal: Refusal) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         self.tap.exchange().record_failure(refusal.ended, Some(&refusal.message));
         Poll::Ready(Some(Err(BodyError::Refused(refusal))))
     }

@@ -2,7 +2,8 @@
 
 use super::body::{BodyError, ProxyBody};
 use crate::http::headers;
-use crate::http::policy::csp::{Csp, MAX_ANSWER};
+use crate::http::policy::csp::{Answer, Csp, MAX_ANSWER, TOO_LARGE, warn_unchanged};
+use crate::http::record::body_budget::NO_ROOM;
 use crate::http::record::exchange::Exchange;
 use crate::http::refusal::Refusal;
 use bytes::{Bytes, BytesMut};
@@ -20,25 +21,36 @@ pub(crate) async fn apply_to_answer(
         return Ok(response);
     };
     let (parts, mut body) = response.into_parts();
-    let mut whole = BytesMut::new();
+    let budget = &exchange.recorder().bodies;
+    let (mut whole, mut reservation) = (BytesMut::new(), None);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| broken(exchange, error))?;
         let Ok(data) = frame.into_data() else { continue };
         whole.extend_from_slice(&data);
-        // Too long after all, although the head didn't say so: what was read goes first, the rest is streamed.
-        if whole.len() > MAX_ANSWER {
+        let limit = if whole.len() > MAX_ANSWER {
+            // Although the head didn't say so.
+            Some(TOO_LARGE)
+        } else {
+            (!budget.reserve(&mut reservation, whole.len())).then_some(NO_ROOM)
+        };
+        // What was read goes first, the rest is streamed.
+        if let Some(limit) = limit {
+            warn_unchanged(exchange, limit);
             return Ok(Response::from_parts(parts, body.with_prefix(whole.freeze())));
         }
     }
     let whole = whole.freeze();
     let encoding = headers::content_encoding(&parts.headers).map(str::to_owned);
-    match csp.rewritten(whole.clone(), requested, encoding).await {
-        Some(changed) => {
+    let answer = Answer { body: whole.clone(), encoding, requested, reservation };
+    match csp.rewritten(answer, budget).await {
+        Ok(Some(changed)) => {
             exchange.mark_csp_applied();
-            Ok(changed_response(parts, changed))
+            return Ok(changed_response(parts, changed));
         }
-        None => Ok(Response::from_parts(parts, ProxyBody::from(whole))),
+        Ok(None) => {}
+        Err(limit) => warn_unchanged(exchange, limit),
     }
+    Ok(Response::from_parts(parts, ProxyBody::from(whole)))
 }
 
 fn changed_response(mut parts: response::Parts, body: Bytes) -> Response<ProxyBody> {

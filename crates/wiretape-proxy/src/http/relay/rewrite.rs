@@ -1,10 +1,11 @@
 //! The changes to bodies while they are forwarded.
 
-use crate::http::policy::csp::EventRewrite;
+use crate::http::policy::csp::{EventRewrite, warn_unchanged};
 use crate::http::policy::endpoint::EndpointRewrite;
 use crate::http::record::exchange::Exchange;
 use crate::http::refusal::Refusal;
 use bytes::Bytes;
+use std::io;
 
 /// A streaming change of a body.
 pub(crate) enum Rewrite {
@@ -21,14 +22,19 @@ impl Rewrite {
             Rewrite::Endpoint(endpoint) => Ok(endpoint.pass(bytes)),
             Rewrite::Events(events) => {
                 let passed = events.pass(bytes);
-                if events.has_changed() {
-                    exchange.mark_csp_applied();
-                }
-                passed.map_err(|error| {
-                    let reason = format!("sent events that can't be decoded ({error})");
-                    Refusal::upstream_failed(exchange.target.origin(), &reason)
-                })
+                report(events, exchange, passed)
             }
+        }
+    }
+
+    /// The next bytes that can be forwarded before others are read; `None` if there are none.
+    pub(crate) fn next_piece(&mut self, exchange: &Exchange) -> Option<Result<Bytes, Refusal>> {
+        match self {
+            Rewrite::Events(events) if events.has_more() => {
+                let passed = events.next_piece();
+                Some(report(events, exchange, passed))
+            }
+            Rewrite::Endpoint(_) | Rewrite::Events(_) => None,
         }
     }
 
@@ -47,4 +53,22 @@ impl Rewrite {
             Rewrite::Events(events) => events.holds(),
         }
     }
+}
+
+/// Reports what a step of the rewriting did.
+fn report(
+    events: &mut EventRewrite,
+    exchange: &Exchange,
+    passed: io::Result<Bytes>,
+) -> Result<Bytes, Refusal> {
+    if events.has_changed() {
+        exchange.mark_csp_applied();
+    }
+    if let Some(limit) = events.take_limit() {
+        warn_unchanged(exchange, limit);
+    }
+    passed.map_err(|error| {
+        let reason = format!("sent events that can't be decoded ({error})");
+        Refusal::upstream_failed(exchange.target.origin(), &reason)
+    })
 }

@@ -1,8 +1,13 @@
 //! The policies of widgets in an event stream: each event is held until it is complete, rewritten and forwarded.
+//!
+//! The client gets a compressed stream decoded, since its head is sent before its first event. What a few bytes decode to is
+//! therefore returned in pieces, each of which the client has to take before the next is decoded.
 
+use super::listener::TOO_LARGE;
 use super::widget::{self, ResourceRequests};
 use crate::http::decode::Decoder;
 use crate::http::options::csp::Rule;
+use crate::http::record::body_budget::{BodyBudget, EXPANDS, Expansion, NO_ROOM, Reservation};
 use bytes::Bytes;
 use std::io;
 use std::ops::Range;
@@ -12,11 +17,24 @@ use wiretape_trace::splice::{Edit, splice};
 /// The limit for an event, in bytes. A longer one is forwarded unchanged, and so is the rest of the stream.
 const MAX: usize = super::listener::MAX_ANSWER;
 
+/// Decoding pauses above this many bytes to forward.
+const PIECE: usize = 256 * 1024;
+
 /// Rewrites the responses in an event stream.
 pub(crate) struct EventRewrite {
     rules: Arc<[Rule]>,
     requested: ResourceRequests,
     decoder: Option<Decoder>,
+    /// The received bytes that are not decoded yet.
+    encoded: Bytes,
+    /// Whether there is more to come from the bytes that the decoder has taken.
+    decodes_more: bool,
+    expansion: Expansion,
+    budget: Arc<BodyBudget>,
+    /// The memory of `held`.
+    reservation: Option<Reservation>,
+    /// The limit that ended the rewriting, until it is reported.
+    limit: Option<&'static str>,
     /// The bytes of the event that is not complete yet.
     held: Vec<u8>,
     /// The start of its last line.
@@ -31,11 +49,22 @@ pub(crate) struct EventRewrite {
 
 impl EventRewrite {
     /// Rewrites the responses to the requests by these rules.
-    pub(super) fn new(rules: Arc<[Rule]>, requested: ResourceRequests, decoder: Option<Decoder>) -> Self {
+    pub(super) fn new(
+        rules: Arc<[Rule]>,
+        requested: ResourceRequests,
+        decoder: Option<Decoder>,
+        budget: Arc<BodyBudget>,
+    ) -> Self {
         EventRewrite {
             rules,
             requested,
             decoder,
+            encoded: Bytes::new(),
+            decodes_more: false,
+            expansion: Expansion::default(),
+            budget,
+            reservation: None,
+            limit: None,
             held: Vec::new(),
             line: 0,
             searched: 0,
@@ -45,44 +74,99 @@ impl EventRewrite {
         }
     }
 
-    /// Takes the next bytes and returns those that can be forwarded.
+    /// Takes the next bytes and returns those that can be forwarded. The rest of what they decode to comes from
+    /// [`EventRewrite::next_piece`], which must be called as long as [`EventRewrite::has_more`].
     pub(crate) fn pass(&mut self, bytes: Bytes) -> io::Result<Bytes> {
-        let bytes = match &mut self.decoder {
-            Some(decoder) => Bytes::from(decoder.push(&bytes)?),
-            None => bytes,
-        };
+        if self.decoder.is_some() {
+            debug_assert!(!self.has_more(), "these bytes are dropped");
+            self.expansion.add_encoded(bytes.len());
+            self.encoded = bytes;
+            return self.next_piece();
+        }
         if self.done {
             return Ok(bytes);
         }
-        self.held.extend_from_slice(&bytes);
         let mut out = Vec::new();
-        while let Some(end) = self.event_end() {
+        self.take(&bytes, &mut out);
+        Ok(Bytes::from(out))
+    }
+
+    /// Whether there is more to decode from the bytes that were passed.
+    pub(crate) fn has_more(&self) -> bool {
+        self.decodes_more || !self.encoded.is_empty()
+    }
+
+    /// Decodes on and returns the bytes that can be forwarded. None of them, if the event is not complete.
+    pub(crate) fn next_piece(&mut self) -> io::Result<Bytes> {
+        let mut out = Vec::new();
+        while let Some(decoder) = self.decoder.as_mut().filter(|_| out.len() <= PIECE) {
+            let step = decoder.step(&self.encoded)?;
+            self.encoded = self.encoded.split_off(step.taken);
+            self.decodes_more = step.has_more;
+            if !self.expansion.add_decoded(step.decoded.len()) {
+                self.give_up(EXPANDS);
+            }
+            self.take(&step.decoded, &mut out);
+            if !self.has_more() {
+                break;
+            }
+        }
+        Ok(Bytes::from(out))
+    }
+
+    /// Takes decoded bytes and adds those that can be forwarded to `out`.
+    fn take(&mut self, plain: &[u8], out: &mut Vec<u8>) {
+        self.held.extend_from_slice(plain);
+        while let Some(end) = self.next_event_end() {
             let rest = self.held.split_off(end);
             let event = std::mem::replace(&mut self.held, rest);
             out.extend_from_slice(&self.rewritten(event));
+            // Only the next event counts now.
+            self.reservation = None;
         }
-        // Giving up the rewriting is better than giving up the stream, or the memory.
         if self.held.len() > MAX {
-            self.done = true;
-            out.append(&mut self.held);
+            self.give_up(TOO_LARGE);
+        } else if !self.budget.reserve(&mut self.reservation, self.held.len()) {
+            self.give_up(NO_ROOM);
         }
-        Ok(Bytes::from(out))
+        if self.done {
+            out.append(&mut self.held);
+            self.reservation = None;
+        }
+    }
+
+    /// Ends the rewriting: that is better than giving up the stream, or the memory.
+    fn give_up(&mut self, limit: &'static str) {
+        if !std::mem::replace(&mut self.done, true) {
+            self.limit = Some(limit);
+        }
+    }
+
+    /// The limit that has ended the rewriting, once.
+    pub(crate) fn take_limit(&mut self) -> Option<&'static str> {
+        self.limit.take()
     }
 
     /// The bytes still held at the end of the stream: an incomplete event.
     pub(crate) fn finish(&mut self) -> Bytes {
         self.done = true;
+        self.reservation = None;
         Bytes::from(std::mem::take(&mut self.held))
     }
 
     /// Whether bytes are held back.
     pub(crate) fn holds(&self) -> bool {
-        !self.held.is_empty()
+        !self.held.is_empty() || self.has_more()
     }
 
     /// Whether anything was changed so far.
     pub(crate) fn has_changed(&self) -> bool {
         self.changed
+    }
+
+    /// The end of the next event to rewrite; none, once the rewriting has ended.
+    fn next_event_end(&mut self) -> Option<usize> {
+        if self.done { None } else { self.event_end() }
     }
 
     /// The end of the held event, after its empty line. Lines end in `\n`, `\r\n` or `\r`.
@@ -166,13 +250,19 @@ mod tests {
 
     fn rewrite(mode: Mode, decoder: Option<Decoder>) -> EventRewrite {
         let requested = ResourceRequests::in_message(br#"{"method":"resources/list"}"#).unwrap();
-        EventRewrite::new(Arc::new([rule(&[], mode, &[("connect-src", &["https://a"])])]), requested, decoder)
+        let rules = Arc::new([rule(&[], mode, &[("connect-src", &["https://a"])])]);
+        EventRewrite::new(rules, requested, decoder, BodyBudget::new(1))
     }
 
     fn pass(rewrite: &mut EventRewrite, pieces: &[&[u8]]) -> String {
         let mut out = Vec::new();
         for piece in pieces {
             out.extend_from_slice(&rewrite.pass(Bytes::copy_from_slice(piece)).unwrap());
+            while rewrite.has_more() {
+                let next = rewrite.next_piece().unwrap();
+                assert!(next.len() <= MAX + PIECE);
+                out.extend_from_slice(&next);
+            }
         }
         out.extend_from_slice(&rewrite.finish());
         String::from_utf8(out).unwrap()
@@ -227,6 +317,68 @@ mod tests {
         let plain = pass(&mut rewrite(Mode::Extend, decoder()), &[&encoded]);
         assert!(plain.contains("[\"https://a\"\n"), "{plain}");
         assert!(rewrite(Mode::Extend, decoder()).pass(Bytes::from_static(b"no gzip at all")).is_err());
+    }
+
+    fn zstd(text: &str) -> Vec<u8> {
+        zstd::encode_all(text.as_bytes(), 3).unwrap()
+    }
+
+    /// An event that could be rewritten, with this many bytes around its list.
+    fn event(bytes: usize) -> String {
+        let padding = "x".repeat(bytes);
+        format!(
+            "data:{{\"id\":1,\"result\":{{\"a\":\"{padding}\",\"resources\":[{{\"uri\":\"ui://x\",\"_meta\":{{\"ui\":{{\"csp\":{{\"connectDomains\":[]}}}}}}}}]}}}}\n\n"
+        )
+    }
+
+    #[test]
+    fn what_expands_too_much_is_forwarded_unchanged_in_pieces() {
+        let text = format!("{}{}{}", event(10), event(20_000_000), event(10));
+        let mut bomb = rewrite(Mode::Extend, Decoder::new("zstd", usize::MAX));
+        let first = bomb.pass(Bytes::from(zstd(&text))).unwrap();
+        assert!(bomb.has_more() && bomb.holds() && first.len() < 6 << 20, "{}", first.len());
+        assert_eq!((bomb.take_limit(), bomb.take_limit()), (Some(EXPANDS), None));
+        let mut out = first.to_vec();
+        while bomb.has_more() {
+            let next = bomb.next_piece().unwrap();
+            assert!(next.len() < 1 << 20, "{}", next.len());
+            out.extend_from_slice(&next);
+        }
+        let expected = text.replacen("[]", "[\"https://a\"]", 1);
+        assert!(out == expected.as_bytes(), "only the first was rewritten: {} bytes", out.len());
+        assert!(!bomb.holds() && bomb.take_limit().is_none());
+    }
+
+    #[test]
+    fn without_room_an_event_is_forwarded_unchanged() {
+        let text = event(1_000_000);
+        let mut rewrite = rewrite(Mode::Extend, None);
+        let budget = Arc::clone(&rewrite.budget);
+        let (begin, end) = text.split_at(500_000);
+        let mut others = None;
+        assert!(budget.reserve(&mut others, 255 << 20));
+        assert!(rewrite.pass(Bytes::copy_from_slice(begin.as_bytes())).unwrap().is_empty());
+        assert!(!budget.reserve(&mut others, 256 << 20), "the event has a part of it");
+        // The rest of the budget is too small for the rest of the event.
+        let mut more = None;
+        assert!(budget.reserve(&mut more, 300_000));
+        let half = end.split_at(end.len() / 2);
+        assert_eq!(
+            rewrite.pass(Bytes::copy_from_slice(half.0.as_bytes())).unwrap().len(),
+            500_000 + half.0.len()
+        );
+        assert_eq!(rewrite.take_limit(), Some(NO_ROOM));
+        assert_eq!(rewrite.pass(Bytes::copy_from_slice(half.1.as_bytes())).unwrap(), half.1);
+        drop(more);
+        assert!(budget.reserve(&mut others, 256 << 20), "its memory was given back");
+    }
+
+    #[test]
+    fn a_complete_event_releases_its_memory() {
+        let mut rewrite = rewrite(Mode::Extend, None);
+        let budget = Arc::clone(&rewrite.budget);
+        assert!(pass(&mut rewrite, &[event(1_000_000).as_bytes()]).contains("https://a"));
+        assert!(budget.reserve(&mut None, 256 << 20));
     }
 
     proptest! {

@@ -19,4 +19,4 @@ mod report;
 mod widget;
 
 pub(crate) use events::EventRewrite;
-pub(crate) use listener::{Csp, MAX_ANSWER};
+pub(crate) use listener::{Answer, Csp, MAX_ANSWER, TOO_LARGE, warn_unchanged};
