@@ -316,8 +316,7 @@ fn lines(stopped: &Stopped, command: &[&str]) -> Vec<Value> {
 fn stored_calls_are_those_of_the_traces() {
     let (stopped, traces) = record(&[]);
     // These still differ.
-    let is_known =
-        |call: &Described| call.0 == "ping" || matches!(call.1.as_deref(), Some("abandoned"));
+    let is_known = |call: &Described| call.0 == "ping" || matches!(call.1.as_deref(), Some("abandoned"));
     let mut expected = Vec::new();
     for trace in &traces {
         let calls = lines(&stopped, &["calls", trace.to_str().unwrap(), "--json"]);
