@@ -158,7 +158,13 @@ impl PassingBody {
             // Before more is read: the client decides how fast it takes what a few bytes decode to.
             match self.rewrite.as_mut().and_then(|rewrite| rewrite.next_piece(self.tap.exchange())) {
                 Some(Ok(data)) if data.is_empty() => continue,
-                Some(Ok(data)) => return Poll::Ready(Some(Ok(Frame::data(data)))),
+                Some(Ok(data)) => {
+                    if self.watch.is_some() {
+                        // A client that takes its time is not idle.
+                        self.tap.exchange().record_activity();
+                    }
+                    return Poll::Ready(Some(Ok(Frame::data(data))));
+                }
                 Some(Err(refusal)) => return self.refuse(refusal),
                 None => {}
             }

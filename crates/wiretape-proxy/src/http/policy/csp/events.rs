@@ -37,6 +37,9 @@ pub(crate) struct EventRewrite {
     limit: Option<&'static str>,
     /// The bytes of the event that is not complete yet.
     held: Vec<u8>,
+    /// Where it begins in `held`, while complete events are before it. They are removed together: moving the rest for each would
+    /// be quadratic, and a few bytes can decode to a megabyte of empty lines.
+    start: usize,
     /// The start of its last line.
     line: usize,
     /// The offset up to which that line was searched, so that a long line is scanned only once.
@@ -66,6 +69,7 @@ impl EventRewrite {
             reservation: None,
             limit: None,
             held: Vec::new(),
+            start: 0,
             line: 0,
             searched: 0,
             after_cr: false,
@@ -118,9 +122,15 @@ impl EventRewrite {
     fn take(&mut self, plain: &[u8], out: &mut Vec<u8>) {
         self.held.extend_from_slice(plain);
         while let Some(end) = self.next_event_end() {
-            let rest = self.held.split_off(end);
-            let event = std::mem::replace(&mut self.held, rest);
+            let event = self.held[self.start..end].to_vec();
+            self.start = end;
             out.extend_from_slice(&self.rewritten(event));
+        }
+        if self.start > 0 {
+            self.held.drain(..self.start);
+            self.line -= self.start;
+            self.searched -= self.start;
+            self.start = 0;
             // Only the next event counts now.
             self.reservation = None;
         }
@@ -176,11 +186,12 @@ impl EventRewrite {
                 self.after_cr = false;
                 if self.held[self.line] == b'\n' {
                     // The event was already forwarded up to its `\r`; forward the `\n` at once, since a reader may wait for it.
-                    if self.line == 0 {
-                        return Some(1);
-                    }
+                    let is_rest = self.line == self.start;
                     self.line += 1;
                     self.searched = self.line;
+                    if is_rest {
+                        return Some(self.line);
+                    }
                 }
             }
             let Some(at) = memchr::memchr2(b'\n', b'\r', &self.held[self.searched..]) else {
@@ -193,8 +204,7 @@ impl EventRewrite {
             self.line = end + 1;
             self.searched = self.line;
             if is_empty {
-                (self.line, self.searched) = (0, 0);
-                return Some(end + 1);
+                return Some(self.line);
             }
         }
     }
@@ -371,6 +381,14 @@ mod tests {
         assert_eq!(rewrite.pass(Bytes::copy_from_slice(half.1.as_bytes())).unwrap(), half.1);
         drop(more);
         assert!(budget.reserve(&mut others, 256 << 20), "its memory was given back");
+    }
+
+    #[test]
+    fn many_events_in_one_piece_are_not_moved_one_by_one() {
+        let lines = "\n".repeat(2 << 20);
+        let mut rewrite = rewrite(Mode::Extend, None);
+        assert!(rewrite.pass(Bytes::from(lines.clone())).unwrap() == lines);
+        assert!(!rewrite.holds());
     }
 
     #[test]
