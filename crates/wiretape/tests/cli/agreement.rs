@@ -1,9 +1,9 @@
 //! Fixtures, and sessions that proptest generates, are the same wherever they are shown.
 
 #[path = "../shared/agreement.rs"]
-mod agreement;
+mod checks;
 
-use agreement::{check, check_parts};
+use checks::{check, check_parts};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::path::Path;
