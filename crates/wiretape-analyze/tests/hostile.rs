@@ -105,6 +105,22 @@ fn requests_of_a_server_during_one_call() {
     assert_eq!(look(std::iter::once(request("0", 0)).chain(asks)), MANY + 1);
 }
 
+/// An error with an id that nobody has used may be about the only request of its exchange.
+#[test]
+fn errors_about_nothing_beside_requests_of_a_server() {
+    let asks = (0..MANY).map(|n| {
+        format!(
+            r#"{{"dir":"out","http":{{"x":1}},"raw":{{"jsonrpc":"2.0","id":"s{n}","method":"roots/list"}}}}"#
+        )
+    });
+    let errors = (0..MANY).map(|n| {
+        format!(
+            r#"{{"dir":"out","http":{{"x":1}},"raw":{{"jsonrpc":"2.0","id":"e{n}","error":{{"code":-1,"message":""}}}}}}"#
+        )
+    });
+    assert_eq!(look(asks.chain(errors)), MANY);
+}
+
 #[test]
 fn a_session_for_each_request() {
     let lines = (0..MANY).map(|n| {

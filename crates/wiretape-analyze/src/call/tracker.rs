@@ -22,6 +22,9 @@ use wiretape_trace::format::{Ended, HttpContext, Stamp};
 use wiretape_trace::message::{Direction, Envelope, Id};
 use wiretape_trace::protocol::{self, method};
 
+/// The number of pending requests of an exchange that an error without a matching id is compared with.
+const MAX_REJECTED: usize = 64;
+
 /// Matches the responses and requests of one recording.
 ///
 /// It holds only pending calls, so its memory is bounded by them. `T` is the consumer's own data per call.
@@ -417,7 +420,9 @@ impl<T: Default> CallTracker<T> {
             return None;
         }
         let of_client = |number: &&u64| self.open[side(Direction::ClientToServer)].contains_key(*number);
-        let mut numbers = self.exchanges.get(&source.exchange?)?.iter().filter(of_client);
+        // Bounded, as a server may have any number of requests pending on the same stream. The client's were the first.
+        let numbers = self.exchanges.get(&source.exchange?)?.iter().take(MAX_REJECTED);
+        let mut numbers = numbers.filter(of_client);
         let first = numbers.next().copied();
         first.filter(|_| envelope.id.is_none() || numbers.next().is_none())
     }

@@ -8,6 +8,7 @@ use crate::line::LineWhat;
 use crate::raw::Raw;
 use crate::transaction::{Streamed, Transaction};
 use bytes::Bytes;
+use std::collections::HashMap;
 use std::sync::Arc;
 use wiretape_analyze::call::{ClosingMeans, Outcome};
 use wiretape_analyze::definitions::Page;
@@ -64,8 +65,7 @@ impl Observed {
         // answer.
         let is_own = transaction.timings.answered_us.is_none();
         let response = transaction.response.take().filter(|_| !is_own);
-        let mut answers: Vec<UnmatchedAnswer> =
-            response.map(split).unwrap_or_default().into_iter().map(UnmatchedAnswer::of).collect();
+        let mut answers = UnmatchedAnswers::of(response);
         let is_batch = request.as_ref().is_some_and(|request| request.first() == Some(&b'['));
         let mut calls: Vec<Call> = request.map(split).unwrap_or_default().into_iter().map(Call::of).collect();
         for call in &mut calls {
@@ -401,14 +401,11 @@ impl Call {
         Call { kind, id, method, tool, message, answer: None }
     }
 
-    fn take_answer(&self, answers: &mut Vec<UnmatchedAnswer>) -> Option<Answer> {
+    fn take_answer(&self, answers: &mut UnmatchedAnswers) -> Option<Answer> {
         if self.kind != MessageKind::Request {
             return None;
         }
-        let id = self.id.as_ref()?;
-        let is_mine = |answer: &UnmatchedAnswer| answer.id.as_ref().is_some_and(|answer| answer.is_same(id));
-        let at = answers.iter().position(is_mine)?;
-        Some(answers.swap_remove(at).answer)
+        answers.take(self.id.as_ref()?)
     }
 
     /// The `--events` line for this call; only tool calls and tool lists have one.
@@ -460,6 +457,45 @@ struct UnmatchedAnswer {
     answer: Answer,
 }
 
+/// The responses of an exchange.
+struct UnmatchedAnswers {
+    /// `None` where the request was found.
+    answers: Vec<Option<UnmatchedAnswer>>,
+    /// The places of several responses by id, the last one first: a batch may be long, and comparing each of its requests
+    /// with each of its responses takes quadratic time.
+    places: HashMap<Id<'static>, Vec<usize>>,
+}
+
+impl UnmatchedAnswers {
+    fn of(response: Option<Bytes>) -> Self {
+        let messages = response.map(split).unwrap_or_default().into_iter();
+        let answers: Vec<_> = messages.map(|message| Some(UnmatchedAnswer::of(message))).collect();
+        let mut places: HashMap<_, Vec<usize>> = HashMap::new();
+        if answers.len() > 1 {
+            for (at, answer) in answers.iter().enumerate().rev() {
+                if let Some(id) = answer.as_ref().and_then(|answer| answer.id.clone()) {
+                    places.entry(id.by_value()).or_default().push(at);
+                }
+            }
+        }
+        UnmatchedAnswers { answers, places }
+    }
+
+    /// Takes the first response with this id.
+    fn take(&mut self, id: &Id<'static>) -> Option<Answer> {
+        let at = match &self.answers[..] {
+            [Some(UnmatchedAnswer { id: Some(answer), .. })] if answer.is_same(id) => 0,
+            [_] => return None,
+            _ => self.places.get_mut(&id.clone().by_value())?.pop()?,
+        };
+        Some(self.answers[at].take()?.answer)
+    }
+
+    fn into_rest(self) -> impl Iterator<Item = UnmatchedAnswer> {
+        self.answers.into_iter().flatten()
+    }
+}
+
 impl UnmatchedAnswer {
     fn of(message: Bytes) -> Self {
         let envelope = Envelope::scan(&message);
@@ -488,12 +524,12 @@ impl Verdict {
 /// Answers the open requests with an error that has no id, or one that no request has: a server that can't parse
 /// a request doesn't know its id (JSON-RPC 2.0, section 5), and some then make one up. That is about a request
 /// that is alone; an error without an id is about everything that was sent. `CallTracker` has the same rule.
-fn refuse(calls: &mut [Call], answers: Vec<UnmatchedAnswer>) {
+fn refuse(calls: &mut [Call], answers: UnmatchedAnswers) {
     let is_whole = calls.iter().all(|call| call.answer.is_none());
     let is_open = |call: &Call| call.answer.is_none() && call.kind == MessageKind::Request;
     let is_alone = calls.iter().filter(|call| is_open(call)).count() == 1;
     let is_refusal = |answer: &UnmatchedAnswer| answer.is_error && (answer.id.is_none() || is_alone);
-    let Some(refusal) = answers.into_iter().find(is_refusal) else { return };
+    let Some(refusal) = answers.into_rest().find(is_refusal) else { return };
     // Notifications, too, if nothing was accepted.
     for call in calls.iter_mut().filter(|call| is_whole || is_open(call)) {
         call.answer = Some(refusal.answer.clone());
