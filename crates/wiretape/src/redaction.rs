@@ -95,20 +95,31 @@ fn spliced(line: &[u8], text: &[u8]) -> Result<Vec<u8>, SyntaxError> {
     let mut edits: Vec<Edit> = Vec::new();
     // Past the brace.
     let mut end = lexer.next_token()?.map_or(0, |brace| brace.end);
+    let mut is_any_kept = false;
     while let Some(name) = lexer.next_token()?.filter(|lexeme| lexeme.token == Token::Key) {
         let Some(value) = lexer.next_token()? else { break };
         let before = std::mem::replace(&mut end, lexer.finish_value(value)?);
+        if name.text(line).is("base64") {
+            // A second copy of the same bytes, which was not redacted. Removed with the comma before it, or, if all members
+            // before it are removed, with the one after it. That comma is then already part of the edit before.
+            let start = edits.last().map_or(before, |(last, _)| before.max(last.end));
+            let comma = if is_any_kept { None } else { comma_at(line, end) };
+            edits.push((start..comma.map_or(end, |comma| comma + 1), Vec::new()));
+            continue;
+        }
+        is_any_kept = true;
         if name.text(line).is("text") {
             let text = serde_json::to_vec(&String::from_utf8_lossy(text)).unwrap_or_default();
             edits.push((value.start..end, text));
-        } else if name.text(line).is("base64") {
-            // A second copy of the same bytes, which was not redacted. With the comma before it, or, if it is the first
-            // member, the one after it.
-            let comma = if before == 1 { usize::from(line.get(end) == Some(&b',')) } else { 0 };
-            edits.push((before..end + comma, Vec::new()));
         }
     }
     Ok(splice(line, &edits))
+}
+
+/// The offset of a comma that follows `end`, directly or after white space.
+fn comma_at(line: &[u8], end: usize) -> Option<usize> {
+    let blanks = line.get(end..)?.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    Some(end + blanks).filter(|at| line.get(*at) == Some(&b','))
 }
 
 /// The key of this installation, created on first use. If it can't be stored, a temporary key for this process.
@@ -214,6 +225,33 @@ mod tests {
         fs::write(&path, "short").unwrap();
         assert!(read_or_create(&path).is_err());
         assert_eq!(fs::read(&path).unwrap(), b"short");
+    }
+
+    #[test]
+    fn a_line_without_its_base64_is_still_json() {
+        for (line, expected) in [
+            (r#"{"base64":"QQ==","type":"stderr","text":"a"}"#, r#"{"type":"stderr","text":"b"}"#),
+            (r#"{"type":"stderr","base64":"QQ==","text":"a"}"#, r#"{"type":"stderr","text":"b"}"#),
+            (r#"{"type":"stderr","text":"a" , "base64":"QQ==" }"#, r#"{"type":"stderr","text":"b" }"#),
+            (r#"{"base64":"QQ==" ,"type":"stderr","text":"a"}"#, r#"{"type":"stderr","text":"b"}"#),
+            (r#" { "base64":"QQ==","type":"stderr","text":"a"}"#, r#" {"type":"stderr","text":"b"}"#),
+            (r#"{"base64":"","base64":"","type":"stderr","text":"a"}"#, r#"{"type":"stderr","text":"b"}"#),
+            (r#"{"base64":"" , "base64":"" , "text":"a","base64":""}"#, r#"{ "text":"b"}"#),
+            (r#"{"base64":"","text":"a","base64":"","base64":"","x":1}"#, r#"{"text":"b","x":1}"#),
+            (r#"{"base64":"","base64":""}"#, "{}"),
+        ] {
+            let clean = String::from_utf8(spliced(line.as_bytes(), b"b").unwrap()).unwrap();
+            assert_eq!(clean, expected, "{line}");
+            assert!(serde_json::from_str::<serde_json::Value>(&clean).is_ok(), "{clean}");
+        }
+    }
+
+    #[test]
+    fn repeated_base64_members_do_not_stop_the_redaction() {
+        let redactor = Redactor::new(&Rules::default(), &RedactionKey::new([7; 32])).unwrap();
+        let line = br#"{"base64":"","base64":"","type":"stderr","text":"password=hunter2hunter2"}"#;
+        let clean = String::from_utf8(TraceRedaction::new(&redactor).line(line).into_owned()).unwrap();
+        assert!(clean.starts_with(r#"{"type":"stderr","text":"password=[REDACTED"#), "{clean}");
     }
 
     #[test]
