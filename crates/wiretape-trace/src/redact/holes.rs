@@ -326,3 +326,118 @@ fn tokens_without_an_anchor_are_found_by_their_parts() {
         assert_eq!(text(&format!("it is {token} now")), format!("it is <{rule}> now"));
     }
 }
+
+#[test]
+fn a_key_in_a_block_scalar_is_redacted_to_its_end() {
+    let label = ["PRIVATE", "KEY"].join(" ");
+    let body: Vec<String> = (0..99).map(|n| format!("    MIIEvQIBADANBgkqhkiG9w0BAQEFAASC{n:04}")).collect();
+    let key = format!("    -----BEGIN {label}-----\n{}\n    -----END {label}-----", body.join("\n"));
+    let markers = vec!["    <pem>"; 101].join("\n");
+    assert_eq!(
+        lines(&format!("config:\n  private_key: |\n{key}\n  port: 80\nok")),
+        format!("config:\n  private_key: |\n{markers}\n  port: 80\nok")
+    );
+    // The value continues after a key.
+    assert_eq!(
+        lines(&format!("  private_key: |\n    river\n{key}\n    bank\n{key}\n  port: 80")),
+        format!("  private_key: |\n    <private-key>\n{markers}\n    <private-key>\n{markers}\n  port: 80")
+    );
+    // A key that was cut off ends with its block.
+    let cut = format!("  private_key: |\n    -----BEGIN {label}-----\n    a (b)\n    QUJD\n  user: bob");
+    assert_eq!(lines(&cut), "  private_key: |\n    <pem>\n    <pem>\n    <pem>\n  user: bob");
+    // Without the rule for keys, the one for the name still applies.
+    let rules = Rules { disabled: vec!["pem".into()], ..Rules::default() };
+    let redactor = Redactor::new(&rules, &RedactionKey::new([7; 32])).unwrap();
+    let mut state = LineState::default();
+    redactor.line(b"  private_key: |", &mut state, None);
+    for line in key.split('\n') {
+        assert_eq!(masked(&redactor.line(line.as_bytes(), &mut state, None)), "    <private-key>");
+    }
+}
+
+#[test]
+fn the_lines_of_a_key_in_a_block_scalar_are_not_remembered() {
+    let (redactor, memory, mut state) = (redactor(), SecretMemory::default(), LineState::default());
+    let begin = ["    -----BEGIN", "PRIVATE KEY-----"].join(" ");
+    for line in ["private_key: |", &begin, "    MIIEvQIBADANBgkqhkiG9w0BAQEF"] {
+        redactor.line(line.as_bytes(), &mut state, Some(&memory));
+    }
+    let text = b"MIIEvQIBADANBgkqhkiG9w0BAQEF";
+    assert_eq!(masked(&redactor.text_with(text, &memory)).as_bytes(), text);
+}
+
+#[test]
+fn an_option_may_follow_an_escaped_blank() {
+    for blank in [r"\n", r"\t", r"\r", r"\r\n"] {
+        for (option, expected) in [
+            ("--api-key 8fj29fj29fj2kd83", "--api-key <api-key>"),
+            ("--passphrase hunter2abc9", "--passphrase <password>"),
+            ("-storepass hunter2abc9", "-storepass <password>"),
+            ("-p hunter2abc9", "-p <command-line>"),
+        ] {
+            assert_eq!(
+                json(&format!(r#"{{"text":"run{blank}{option}"}}"#)),
+                format!(r#"{{"text":"run{blank}{expected}"}}"#)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_letter_escaped_twice_may_be_part_of_a_password() {
+    assert_eq!(
+        json(r#"{"text":"{\"url\": \"https://ada:\\u20acx9hunter@db.example.com/x\"}"}"#),
+        r#"{"text":"{\"url\": \"https://ada:<url-password>@db.example.com/x\"}"}"#
+    );
+}
+
+#[test]
+fn the_letters_of_an_escape_are_not_part_of_the_word_before_a_token() {
+    let (token, letters) = (github(), "abcdefghijklmnopqrstuvwxyz");
+    for escape in [r"\n", r"\u4e2d", r"\ud83d\ude00"] {
+        for length in [18, 19, 20, 24] {
+            let word = &letters[..length];
+            assert_eq!(
+                json(&format!(r#"["x{escape}{word}{token}"]"#)),
+                format!(r#"["x{escape}{word}<github>"]"#)
+            );
+        }
+        // Longer runs may be Base64.
+        let long = format!(r#"["x{escape}{}{token}"]"#, &letters[..25]);
+        assert_eq!(json(&long), long);
+    }
+}
+
+#[test]
+fn lines_that_are_redacted_again_keep_their_markers() {
+    let begin = ["    -----BEGIN", "PRIVATE KEY-----"].join(" ");
+    let end = begin.replace("BEGIN", "END");
+    for input in [
+        "password: |\n  hunter2abc9\n  riverbank\nok",
+        "Private-Lines: 2\nQUJDREVG\nQUJD\nok",
+        "srv --password \\\n    riverbank --port 80\nok",
+        "password=\"one\ntwo\nthree\" x\nok",
+        &format!("  private_key: |\n{begin}\n    QUJD\n{end}\n    bank\n  port: 80"),
+    ] {
+        let redactor = redactor();
+        let redact = |input: &str| {
+            let mut state = LineState::default();
+            let clean = input.split('\n').map(|line| {
+                String::from_utf8(redactor.line(line.as_bytes(), &mut state, None).into_owned()).unwrap()
+            });
+            clean.collect::<Vec<_>>().join("\n")
+        };
+        let once = redact(input);
+        assert_ne!(once, input);
+        assert_eq!(redact(&once), once);
+    }
+}
+
+#[test]
+fn a_long_name_makes_its_neighbour_a_secret() {
+    let name = format!("{}_PASSWORD", "A".repeat(70));
+    assert_eq!(
+        json(&format!(r#"{{"name":"{name}","value":"hunter2abc9"}}"#)),
+        format!(r#"{{"name":"{name}","value":"<password>"}}"#)
+    );
+}

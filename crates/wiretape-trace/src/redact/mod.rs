@@ -279,13 +279,18 @@ impl Redactor {
         let mut pass = Pass::new(self, memory);
         let mut edits = Vec::new();
         // The state has to advance even if the rule is disabled, or it would miss the end of the block.
-        let continued = state.continued(line).filter(|continued| self.is_on(continued.rule));
+        let continued =
+            state.continued(line, |rule| self.is_on(rule)).filter(|continued| self.is_on(continued.rule));
         let mut rest = 0;
         if let Some(part) = &continued {
             // What precedes it, a logger's timestamp usually, is no part of the block.
             self.find_in_document(&mut pass, &line[..part.start], &mut edits);
-            let replacement = pass.replacement(part.rule, &line[part.start..part.end]);
-            edits.push(Edit { start: part.start, end: part.end, replacement });
+            let secret = &line[part.start..part.end];
+            // A marker in a trace that is redacted again: a new one would have the hash of the marker.
+            if !marker::is_whole(secret) {
+                let replacement = pass.replacement(part.rule, secret);
+                edits.push(Edit { start: part.start, end: part.end, replacement });
+            }
             rest = part.end;
         }
         let first = edits.len();

@@ -27,11 +27,20 @@ pub(super) enum OpenBlock {
     Putty(usize),
     /// A quoted value, with its quote character and rule; ends at the closing quote.
     Quote(u8, &'static str),
-    /// A block scalar of YAML (`password: |`), with its rule and the indentation of its name; ends at a line that is indented
-    /// no further.
-    Block(&'static str, usize),
+    /// A block scalar of YAML (`password: |`); ends at a line that is indented no further than its name.
+    Block(BlockScalar),
     /// An option whose argument is on the next line (`--password \\`).
     Argument(OptionKind),
+}
+
+/// The state of an open block scalar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BlockScalar {
+    rule: &'static str,
+    /// The indentation of its name, in bytes.
+    indent: usize,
+    /// Whether a private key in it has begun and not ended.
+    in_key: bool,
 }
 
 /// The most lines of a block: a key of 16,384 bits has about two hundred. Limits what is redacted by mistake
@@ -51,8 +60,9 @@ pub(super) struct Continuation {
 }
 
 impl LineState {
-    /// The part of a line that belongs to the open secret. Advances the state by one line.
-    pub(super) fn continued(&mut self, line: &[u8]) -> Option<Continuation> {
+    /// The part of a line that belongs to the open secret. Advances the state by one line. `is_on` says whether a rule is
+    /// enabled.
+    pub(super) fn continued(&mut self, line: &[u8], is_on: impl Fn(&str) -> bool) -> Option<Continuation> {
         let open = self.open?;
         self.lines = self.lines.saturating_sub(1);
         if self.lines == 0 {
@@ -75,15 +85,7 @@ impl LineState {
                 }
                 Some(Continuation { rule, start: 0, end: end.unwrap_or(line.trim_ascii_end().len()) })
             }
-            OpenBlock::Block(rule, indent) => {
-                let start = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-                let end = line.trim_ascii_end().len();
-                if start < end && start <= indent {
-                    self.open = None;
-                    return None;
-                }
-                Some(Continuation { rule, start, end })
-            }
+            OpenBlock::Block(block) => self.continued_block(line, block, is_on),
             OpenBlock::Argument(kind) => {
                 self.open = None;
                 let start = line.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
@@ -95,10 +97,39 @@ impl LineState {
         .filter(|continued| continued.start < continued.end)
     }
 
+    fn continued_block(
+        &mut self,
+        line: &[u8],
+        mut block: BlockScalar,
+        is_on: impl Fn(&str) -> bool,
+    ) -> Option<Continuation> {
+        let start = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        let end = line.trim_ascii_end().len();
+        if start < end && start <= block.indent {
+            self.open = None;
+            return None;
+        }
+        let begins_key = opens_pem(line).is_some();
+        let is_key = begins_key || block.in_key;
+        if begins_key {
+            // A key of 8,192 bits is longer than `MAX_BLOCK`.
+            block.in_key = true;
+            self.open = Some(OpenBlock::Block(block));
+            self.lines = MAX_LINES;
+        } else if block.in_key && closes_pem(line).is_some() {
+            // Back to the block scalar: what follows the key belongs to the value, too.
+            block.in_key = false;
+            self.open = Some(OpenBlock::Block(block));
+            self.lines = MAX_BLOCK;
+        }
+        // By the rule for keys, because the session's memory would learn each line as a secret by the block's rule, and
+        // evict others for it.
+        let rule = if is_key && is_on(rules::PEM) { rules::PEM } else { block.rule };
+        Some(Continuation { rule, start, end })
+    }
+
     fn continued_pem(&mut self, line: &[u8]) -> Option<Continuation> {
-        if let Some(end) = memmem::find(line, b"END ")
-            .filter(|&at| line[..at].ends_with(b"----") || line[..at].ends_with(b"---- "))
-        {
+        if let Some(end) = closes_pem(line) {
             self.open = None;
             let dashes = line[..end].iter().rev().take_while(|byte| matches!(byte, b'-' | b' ')).count();
             let start = end - dashes + line[end - dashes..].iter().take_while(|byte| **byte == b' ').count();
@@ -148,7 +179,8 @@ pub(super) fn opens_value(line: &[u8], keys: &KeyRules) -> Option<OpenBlock> {
             kind.map(OpenBlock::Argument)
         }
         b'|' | b'>' | b'-' | b'+' | b'0'..=b'9' => {
-            named::open_block(line, keys).map(|(rule, indent)| OpenBlock::Block(rule, indent))
+            let (rule, indent) = named::open_block(line, keys)?;
+            Some(OpenBlock::Block(BlockScalar { rule, indent, in_key: false }))
         }
         _ => None,
     }
@@ -172,6 +204,11 @@ fn opens_pem(line: &[u8]) -> Option<OpenBlock> {
     let is_closed = memmem::find(&line[label_end..], b"----END ").is_some()
         || memmem::find(&line[label_end..], b"---- END ").is_some();
     (is_private(&line[begin + 6..label_end]) && !is_closed).then_some(OpenBlock::Pem)
+}
+
+/// The offset of `END` in the last line of a PEM block.
+fn closes_pem(line: &[u8]) -> Option<usize> {
+    memmem::find(line, b"END ").filter(|&at| line[..at].ends_with(b"----") || line[..at].ends_with(b"---- "))
 }
 
 fn opens_putty(line: &[u8]) -> Option<OpenBlock> {

@@ -548,6 +548,8 @@ proptest! {
         "{", "}", "[", "]", ",", ":", "                    :", "\"pass\\tword\"", "\"my \\\"secret\"", "\"a\"", "\"password\"", "\"API Key\"", "\"\\npwd=x1234567\"", "\"pass\\u0077ord\"", "1", "\"ghp_16C7e42F292c6912E7710c838347Ae178B4a\"",
         "\"x\\nAKIAIOSFODNN7EXAMPLE\"", "\"{\\\"token\\\":\\\"abc\\\"}\"", "\"\\tpostgres:\\/\\/a:b@c\"", "\"\\neyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghij\"",
         "\"/x/id_rsa\"", "\"Cookie: a=b\"", "\"https://x/?key=abc\"", "null", "\"cursor\"", "\"-----BEGIN X-----\"", "\"Bearer abcdefgh12\"", "\"cookies\"", "\"\\\\npwd=hunter2x9\"",
+        "\"x\\n--api-key 8fj29fj29fj2kd83\"", "\"x\\t--api-key 8fj29fj29fj2kd83\"", "\"{\\\"a\\\":\\\"https://ada:\\\\u20acx9hunter@db.example.com\\\"}\"",
+        "\"\\u4e2dabcdefghijklmnopqrstughp_16C7e42F292c6912E7710c838347Ae178B4a\"",
     ][..]), 0..12)) {
         let input = pieces.concat();
         let redactor = redactor();

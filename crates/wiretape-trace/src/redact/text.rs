@@ -536,13 +536,18 @@ impl Marks<'_> {
     fn at_sign(&mut self, mark: usize) -> Option<Hit> {
         let since = std::mem::replace(&mut self.after_at_sign, mark + 1);
         let lead = &self.text[since..mark];
-        let ends = |at: usize| match lead[at] {
+        // The byte after the run of backslashes: in text quoted twice, an escape begins with two of them.
+        let mut escaped = b'@';
+        let mut ends = |byte: u8| match byte {
             // `\u20ac` is a letter, and may be part of a password; the other escapes are blanks, quotes and slashes.
-            b'\\' => self.text[since + at + 1] != b'u',
-            byte => !special::is_authority(byte),
+            b'\\' => escaped != b'u',
+            byte => {
+                escaped = byte;
+                byte == b':' || !special::is_authority(byte)
+            }
         };
-        let last = (0..lead.len()).rev().find(|&at| lead[at] == b':' || ends(at))?;
-        matches!(lead[last], b'/' | b':').then(|| Check::AtSign.at(mark))
+        let last = lead.iter().rev().copied().find(|&byte| ends(byte))?;
+        matches!(last, b'/' | b':').then(|| Check::AtSign.at(mark))
     }
 }
 
@@ -698,10 +703,15 @@ fn hyphen(text: &[u8], mark: usize, dead_end: (u16, usize), keys: &KeyRules) -> 
     tokens(text, mark, dead_end).or_else(|| special::hyphen(text, mark))
 }
 
-/// Whether an option of a command line may begin at `at`: after a blank, a quote or a list's delimiter.
+/// Whether an option of a command line may begin at `at`: after a blank, a quote or a list's delimiter. In escaped text, the
+/// blank may be an escape (`\n`).
 fn begins_argument(text: &[u8], at: usize) -> bool {
-    text.get(at.wrapping_sub(1))
-        .is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'"' | b'\'' | b'[' | b',' | b'`'))
+    match &text[..at] {
+        [.., b'\\', b'n' | b'r' | b't'] | [] => true,
+        [.., before] => {
+            matches!(before, b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'[' | b',' | b'`')
+        }
+    }
 }
 
 fn dot(text: &[u8], mark: usize, dead_end: (u16, usize)) -> Option<Hit> {
@@ -892,9 +902,23 @@ pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
     }
 }
 
-/// Whether what precedes `at` is a word, and not a long run such as Base64, which may contain anything.
+/// Whether what precedes `at` is a word, and not a long run such as Base64, which may contain anything. The letters of an
+/// escape before the word do not count: the text is also scanned unescaped.
 fn ends_word(text: &[u8], at: usize) -> bool {
-    text[..at].iter().rev().take(MAX_WORD + 1).take_while(|&&byte| word(byte)).count() <= MAX_WORD
+    const UNICODE_ESCAPE: usize = "u20ac".len();
+    let bytes = text[..at].iter().rev().take(MAX_WORD + UNICODE_ESCAPE + 1);
+    let length = bytes.take_while(|&&byte| word(byte)).count();
+    if length <= MAX_WORD {
+        return true;
+    }
+    let (before, run) = text[..at].split_at(at - length);
+    let escape = match run {
+        _ if !before.ends_with(b"\\") => 0,
+        [b'n' | b'r' | b't' | b'b' | b'f', ..] => 1,
+        [b'u', code @ ..] if code.iter().take(4).all(u8::is_ascii_hexdigit) => UNICODE_ESCAPE,
+        _ => 0,
+    };
+    length - escape <= MAX_WORD
 }
 
 pub(super) fn has_digit(text: &[u8]) -> bool {

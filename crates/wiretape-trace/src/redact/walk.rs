@@ -333,7 +333,8 @@ impl ValuePlace<'_> {
 #[inline]
 fn names_a_secret(redactor: &Redactor, text: Text<'_>) -> bool {
     let is_option = || text.raw.first() == Some(&b'-') && option_kind(redactor, text).is_some();
-    text.raw.len() <= 64 && (redactor.keys.secret(text.raw).is_some() || text.raw == b"Secret" || is_option())
+    text.raw.len() <= MAX_NAME
+        && (redactor.keys.secret(text.raw).is_some() || text.raw == b"Secret" || is_option())
 }
 
 /// The kind of an option in a list of arguments, if it takes a secret: `--password`, `-user`.
@@ -884,6 +885,9 @@ mod tests {
             r#"{"text":"password=\"[REDACTED:password:0a1b2c3d]hunter2\""}"#,
             r#"{"text":"run it with --user ada:x123"}"#,
             r#"{"text":"open \"postgres:\/\/ada:\u20acx@db\""}"#,
+            r#"{"text":"{\"url\":\"postgres://ada:\\u20acx@db\"}"}"#,
+            r#"{"text":"usage:\n--api-key 8fj29fj29fj2kd83"}"#,
+            r#"{"text":"server run\t--api-key 8fj29fj29fj2kd83"}"#,
             r#"{"columns":["name","password"],"rows":[["ada","x"]]}"#,
             r#"[["name","password"],["ada","x"]]"#,
             r#"{"rawHeaders":["Authorization","x"]}"#,
