@@ -1,6 +1,5 @@
 //! `wiretape redact`: applies the current redaction rules to traces that were recorded before, or shows what they would change.
 
-use super::export::is_same_file;
 use crate::config::{Config, ListedRule};
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
@@ -240,10 +239,18 @@ fn redact_trace(
 
 /// Rejects copies that would replace a trace or each other, before any is written.
 fn refuse_conflicts(inputs: &[&Path], dir: &Path) -> Result<(), CommandError> {
+    // Each path is resolved once: comparing each copy with each input resolves 200 million paths for 10,000 traces.
+    let mut sources: BTreeMap<PathBuf, &Path> = BTreeMap::new();
+    for input in inputs {
+        // An input that can't be resolved, such as a pipe, can't be replaced by a copy.
+        if let Ok(source) = input.canonicalize() {
+            sources.entry(source).or_insert(input);
+        }
+    }
     let mut targets: BTreeMap<PathBuf, &Path> = BTreeMap::new();
     for input in inputs {
         let target = dir.join(copy_name(input));
-        if let Some(trace) = inputs.iter().find(|input| is_same_file(input, &target)) {
+        if let Some(trace) = target.canonicalize().ok().and_then(|target| sources.get(&target)) {
             return Err(CommandError::usage(format!("the copy would replace {}", trace.display()))
                 .hint("choose another directory with -o, or use --in-place"));
         }
