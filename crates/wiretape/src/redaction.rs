@@ -59,6 +59,23 @@ impl<'r> TraceRedaction<'r> {
         self.json(line)
     }
 
+    /// The `meta` of an earlier line, redacted again with the secrets that later lines have named. `None` if it can't be
+    /// redacted.
+    pub(crate) fn redact_meta(&self, meta: &Meta) -> Option<Meta> {
+        let line = serde_json::to_vec(meta).ok()?;
+        match parse_line(&self.json(&line)) {
+            Record::Meta(meta) => Some(*meta),
+            _ => None,
+        }
+    }
+
+    /// JSON from an earlier line, redacted again with the secrets that later lines have named.
+    pub(crate) fn redact_json(&self, json: &str) -> String {
+        let clean = self.redactor.json_with(json.as_bytes(), &self.memory);
+        let clean = clean.unwrap_or_else(|_| self.redactor.text_with(json.as_bytes(), &self.memory));
+        String::from_utf8_lossy(&clean).into_owned()
+    }
+
     fn json<'l>(&self, line: &'l [u8]) -> Cow<'l, [u8]> {
         // A torn or damaged line may still hold a secret.
         let Ok(clean) = self.redactor.json_with(line, &self.memory) else {

@@ -201,6 +201,11 @@ pub(crate) fn export_file(job: &Job<'_>) -> Result<Survey, CommandError> {
     }
     // Two passes: formats with a header need to know what the whole trace holds before its first line.
     survey.redacted |= job.redactor.is_some();
+    if let Some(redaction) = &redaction {
+        // The header is written from the survey, which was taken before later lines named their secrets.
+        survey.meta = survey.meta.as_ref().and_then(|meta| redaction.redact_meta(meta));
+        survey.context = survey.context.as_deref().map(|context| redaction.redact_json(context));
+    }
     // The second pass knows all secrets that the first one found by name, also where they occur before that.
     let redaction = redaction.map(TraceRedaction::restarted);
     let mut exporter = job.format.begin(job.options, &survey);

@@ -137,6 +137,39 @@ fn an_export_is_redacted_as_a_whole() {
 }
 
 #[test]
+fn the_header_of_an_export_has_no_secret_that_is_named_later() {
+    let env = TestEnvironment::new();
+    let secret = "Tr0ub4dor-xyz";
+    let t = r#""t":"2026-05-12T23:00:00.123Z""#;
+    env.file(
+        "a.jsonl",
+        [
+            format!(r#"{{"v":1,"type":"meta","startedAt":"2026-05-12T23:00:00.000Z","label":"acme {secret}","command":["srv-{secret}"],"id":"aaaa0001"}}"#),
+            format!(r#"{{{t},"type":"http","http":{{"context":{{"note":"for {secret}"}}}}}}"#),
+            format!(r#"{{{t},"dir":"in","raw":{{"jsonrpc":"2.0","id":1,"method":"login","params":{{"password":"{secret}"}}}}}}"#),
+        ]
+        .map(|line| line + "\n")
+        .concat(),
+    );
+    for format in FORMATS {
+        let plain = env.run(&["export", "traces/a.jsonl", "--to", format]);
+        let redacted = env.run(&["export", "traces/a.jsonl", "--to", format, "--redact"]);
+        // HAR makes a host name of the label, in lower case.
+        assert!(!redacted.to_lowercase().contains(&secret.to_lowercase()), "{format}: {redacted}");
+        let header = match format {
+            "har" => Some(["http://acme-tr0ub4dor-xyz.invalid", "http://acme--redacted-"]),
+            "perfetto" => Some(["acme Tr0ub4dor-xyz", "acme [REDACTED:"]),
+            "streamable-http" => Some(["for Tr0ub4dor-xyz", "for [REDACTED:"]),
+            _ => None,
+        };
+        if let Some([before, after]) = header {
+            assert!(plain.contains(before), "{format}: {plain}");
+            assert!(redacted.contains(after), "{format}: {redacted}");
+        }
+    }
+}
+
+#[test]
 fn the_trace_is_never_overwritten() {
     let env = TestEnvironment::new();
     env.trace("a.jsonl", "aaaa", 0);
