@@ -26,7 +26,9 @@ use wiretape_trace::format::Integrity;
 /// Every line of a recording carries a check value over all bytes before it, and the last line carries the SHA-256 of the
 /// whole file. This command reads a trace and the other parts of its recording, and reports for each file whether it is
 /// intact, cut off or modified, and at which line. Anyone who can write the file can also compute new check values, so the
-/// SHA-256 is compared with the one in the store, if the store has the trace. You can also sign it: `--sign` writes a minisign
+/// SHA-256 is compared with the one in the store, if the store has the trace. A redacted copy names the SHA-256 of its
+/// original, which is compared instead: this is the file's own claim, and its content can't be verified. You can also sign
+/// a file: `--sign` writes a minisign
 /// signature beside each intact file, and `--public-key` verifies it. The exit code is 0 if all files are intact and their
 /// signatures valid, and 1 otherwise.
 #[derive(Debug, Args)]
@@ -61,10 +63,10 @@ pub(crate) fn run(args: &IntegrityArgs) -> Result<ExitCode, CommandError> {
     // A key that can't be used is reported before any trace is read.
     let signing_key = args.sign.as_deref().map(SigningKey::read).transpose()?;
     let verifying_key = args.public_key.as_deref().map(VerifyingKey::read).transpose()?;
-    let store = open_store(&args.store)?;
+    let mut digests = StoredDigests::open(&args.store)?;
     let mut reports = Vec::new();
     for recording in recordings(&args.traces)? {
-        check_recording(&recording, store.as_ref(), &mut reports)?;
+        check_recording(&recording, &mut digests, &mut reports)?;
     }
     for report in &mut reports {
         if let (Some(key), Some(head)) = (&signing_key, report.intact_head()) {
@@ -84,19 +86,52 @@ pub(crate) fn run(args: &IntegrityArgs) -> Result<ExitCode, CommandError> {
     Ok(if is_all_well { ExitCode::OK } else { ExitCode::FOUND })
 }
 
-/// The store to compare with. The default one is optional: without it, traces are checked on their own.
-fn open_store(args: &StoreArgs) -> Result<Option<Store>, CommandError> {
-    if args.store.is_some() {
-        return Ok(Some(args.open()?));
+/// The digests in the store. The default store is optional: if it is missing or can't be read, traces are checked on their own.
+struct StoredDigests {
+    store: Option<Store>,
+    /// Named with `--store`: then an error ends the command.
+    is_required: bool,
+}
+
+impl StoredDigests {
+    fn open(args: &StoreArgs) -> Result<Self, CommandError> {
+        if args.store.is_some() {
+            return Ok(StoredDigests { store: Some(args.open()?), is_required: true });
+        }
+        // Without a home directory, as in many containers, there is no default path either.
+        let opened = match args.path() {
+            Ok(path) => match Store::open_read(&path) {
+                Ok(store) => Ok(Some(store)),
+                Err(StoreError::Missing { .. }) => Ok(None),
+                Err(error) => Err(error.to_string()),
+            },
+            Err(error) => Err(error.to_string()),
+        };
+        let store = opened.unwrap_or_else(|error| {
+            warn_not_compared(&error);
+            None
+        });
+        Ok(StoredDigests { store, is_required: false })
     }
-    match Store::open_read(&args.path()?) {
-        Ok(store) => Ok(Some(store)),
-        Err(StoreError::Missing { .. }) => Ok(None),
-        Err(error) => {
-            output::warn(format!("traces are not compared with the store: {error}"));
-            Ok(None)
+
+    /// The digest of a trace, if the store has one.
+    fn find(&mut self, id: &str) -> Result<Option<String>, CommandError> {
+        let Some(store) = &self.store else { return Ok(None) };
+        match store.trace_digest(id) {
+            Ok(digest) => Ok(digest),
+            Err(error) if self.is_required => Err(error.into()),
+            Err(error) => {
+                warn_not_compared(&error.to_string());
+                // One warning is enough, and each read of a locked store waits for its timeout.
+                self.store = None;
+                Ok(None)
+            }
         }
     }
+}
+
+fn warn_not_compared(error: &str) {
+    output::warn(format!("traces are not compared with the store: {error}"));
 }
 
 fn recordings(traces: &[TraceSelector]) -> Result<Vec<Recording>, CommandError> {
@@ -129,7 +164,7 @@ struct FileReport {
     /// The digest in the store, if it has one for this file.
     #[serde(skip_serializing_if = "Option::is_none")]
     stored_sha256: Option<String>,
-    /// The digest of the original, if this is a redacted copy.
+    /// The digest of the original, if the file says that it is a redacted copy.
     #[serde(skip_serializing_if = "Option::is_none")]
     original_sha256: Option<String>,
     /// With `--sign` and `--public-key`.
@@ -152,10 +187,11 @@ impl FileReport {
     }
 
     /// Compares an intact file with the store.
-    fn compare(&mut self, store: &Store, id: &str) -> Result<(), CommandError> {
+    fn compare(&mut self, digests: &mut StoredDigests, id: &str) -> Result<(), CommandError> {
         let Some(head) = self.intact_head() else { return Ok(()) };
-        let Some(stored) = store.trace_digest(id)? else { return Ok(()) };
-        // A redacted copy has a digest of its own; only that of its original can be in the store.
+        let Some(stored) = digests.find(id)? else { return Ok(()) };
+        // A redacted copy has a digest of its own; only that of its original can be in the store. The file names its original,
+        // so a match shows only what the file says: a forged copy can name any digest.
         if self.original_sha256.as_deref().unwrap_or(head) != stored {
             self.state = IntegrityState::Differs;
         }
@@ -192,7 +228,7 @@ enum IntegrityState {
 /// Checks the files of a recording, and that each part follows the one before it.
 fn check_recording(
     recording: &Recording,
-    store: Option<&Store>,
+    digests: &mut StoredDigests,
     reports: &mut Vec<FileReport>,
 ) -> Result<(), CommandError> {
     let mut previous: Option<String> = None;
@@ -209,8 +245,8 @@ fn check_recording(
         // None for a part that is not intact: then the link of the next part can't be checked, and is not reported
         // again.
         previous.clone_from(&report.sha256);
-        if let Some((store, id)) = store.zip(part.id.as_deref()) {
-            report.compare(store, id)?;
+        if let Some(id) = part.id.as_deref() {
+            report.compare(digests, id)?;
         }
         reports.push(report);
         reports.extend(check_successor(recording, part)?);
@@ -258,8 +294,8 @@ fn comparison(report: &FileReport) -> &'static str {
     match (&report.original_sha256, &report.stored_sha256) {
         (None, None) => "",
         (None, Some(_)) => "; same as in the store",
-        (Some(_), None) => "; a redacted copy",
-        (Some(_), Some(_)) => "; a redacted copy of the recording in the store",
+        (Some(_), None) => "; says that it is a redacted copy",
+        (Some(_), Some(_)) => "; says that it is a redacted copy of the recording in the store",
     }
 }
 

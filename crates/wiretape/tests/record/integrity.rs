@@ -232,7 +232,10 @@ fn a_redacted_copy_does_not_differ_from_the_store() {
     redact(&["-o", "clean"]);
     let copy = home.path("clean").join(trace.file_name().unwrap());
     let (printed, code) = integrity(&home, &copy);
-    assert!(printed.ends_with("; a redacted copy of the recording in the store"), "{printed}");
+    assert!(
+        printed.ends_with("; says that it is a redacted copy of the recording in the store"),
+        "{printed}"
+    );
     assert_eq!(code, Some(0));
     let (printed, code) = integrity(&home, &trace);
     assert!(printed.ends_with("; same as in the store"), "{printed}");
@@ -263,4 +266,32 @@ fn without_a_readable_store_a_trace_is_checked_on_its_own() {
     assert!(printed.contains(": intact, ") && !printed.contains("store"), "{printed}");
     assert!(warned.contains("traces are not compared with the store"), "{warned}");
     assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn a_damaged_table_of_the_default_store_does_not_stop_the_check() {
+    let home = Home::new();
+    let trace = recorded(&home, &[]).remove(0);
+    let (before, _) = integrity(&home, &trace);
+    let store = home.data_dir().join("store.db");
+    let mut bytes = fs::read(&store).unwrap();
+    // Only the page with the digest: the store can still be opened.
+    let digest = sha256_of(&before).as_bytes();
+    let at = bytes.windows(digest.len()).position(|window| window == digest).unwrap();
+    let page_size = usize::from(u16::from_be_bytes([bytes[16], bytes[17]]));
+    bytes[at / page_size * page_size..][..8].fill(0xff);
+    fs::write(&store, bytes).unwrap();
+
+    let run = |options: &[&str]| {
+        let output = home.wiretape().arg("integrity").arg(&trace).args(options).output().unwrap();
+        let texts = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (texts, output.status.code())
+    };
+    let ([printed, warned], code) = run(&[]);
+    assert!(printed.contains(": intact, ") && !printed.contains("store"), "{printed}");
+    assert_eq!(warned.matches("traces are not compared with the store").count(), 1, "{warned}");
+    assert_eq!(code, Some(0));
+    let ([_, failed], code) = run(&["--store", store.to_str().unwrap()]);
+    assert!(failed.contains("is damaged"), "{failed}");
+    assert_eq!(code, Some(2), "a store that is named must be readable");
 }
