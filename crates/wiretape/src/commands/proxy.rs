@@ -204,8 +204,7 @@ pub(crate) fn run(args: &ProxyArgs) -> Result<(), CommandError> {
         // Before the outcome is examined: events of a proxy that failed must be flushed as well.
         events::close(bus);
     }
-    report(&outcome.map_err(explain)?);
-    Ok(())
+    finish(outcome.map_err(explain)?)
 }
 
 fn options(args: &ProxyArgs) -> Result<(ProxyOptions, EventPlan), CommandError> {
@@ -486,6 +485,12 @@ fn report_draining(draining: Draining) {
     output::note(format!("wiretape: waiting for {waits_for}; press Ctrl-C again to stop now"));
 }
 
+/// Reports the totals, also of a proxy that has failed.
+fn finish(outcome: ProxyOutcome) -> Result<(), CommandError> {
+    report(&outcome);
+    outcome.failure.map_or(Ok(()), |failure| Err(explain(failure)))
+}
+
 fn report(outcome: &ProxyOutcome) {
     let exchanges = units::count(outcome.exchanges, "exchange");
     output::note(format!("wiretape: stopped after {exchanges}"));
@@ -496,5 +501,19 @@ fn report(outcome: &ProxyOutcome) {
     if outcome.lost > 0 {
         let lost = units::count(outcome.lost, "line");
         output::warn(format!("wiretape: {lost} could not be recorded"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_that_failed_is_an_error_with_totals() {
+        let address = SocketAddr::from(([127, 0, 0, 1], 3004));
+        let failure = ProxyError::ListenerFailed { address, source: io::Error::other("its task ended") };
+        let error = finish(ProxyOutcome { exchanges: 3, failure: Some(failure), ..ProxyOutcome::default() });
+        assert_eq!(error.unwrap_err().to_string(), "the listener at 127.0.0.1:3004 failed");
+        assert!(finish(ProxyOutcome::default()).is_ok());
     }
 }

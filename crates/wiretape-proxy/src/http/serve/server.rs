@@ -67,8 +67,8 @@ pub struct BoundListener {
     pub address: SocketAddr,
 }
 
-/// The totals of a proxy's run.
-#[derive(Debug, Clone, Default)]
+/// How a proxy's run ended, and its totals.
+#[derive(Debug, Default)]
 pub struct ProxyOutcome {
     /// The number of exchanges.
     pub exchanges: u64,
@@ -76,6 +76,8 @@ pub struct ProxyOutcome {
     pub cut_off: u64,
     /// The number of lines that could not be written to traces.
     pub lost: u64,
+    /// Why the proxy ended by itself; `None` if a signal stopped it.
+    pub failure: Option<ProxyError>,
 }
 
 /// An accepted connection on its way to a worker.
@@ -118,7 +120,7 @@ struct AcceptTask {
 }
 
 /// Runs a proxy until a signal stops it, or a listener fails. `ready` is called once all listeners are bound, with the address of the admin port if
-/// there is one.
+/// there is one. An error means that the proxy could not be started; a later failure is in the outcome, with the totals until then.
 pub fn run(
     mut options: ProxyOptions,
     ready: impl FnOnce(&[BoundListener], Option<SocketAddr>),
@@ -169,15 +171,16 @@ pub fn run(
     if let Some(traces) = &context.recorder.traces {
         traces.end_all("wiretape was stopped");
     }
-    failure.map_or_else(|| Ok(outcome(&context)), Err)
+    Ok(outcome(&context, failure))
 }
 
-fn outcome(context: &RelayContext) -> ProxyOutcome {
+fn outcome(context: &RelayContext, failure: Option<ProxyError>) -> ProxyOutcome {
     let recorder = &context.recorder;
     ProxyOutcome {
         exchanges: recorder.counters.exchanges.begun(),
         cut_off: recorder.counters.exchanges.cut_off(),
         lost: recorder.traces.as_ref().map_or(0, SessionTraces::lost),
+        failure,
     }
 }
 
