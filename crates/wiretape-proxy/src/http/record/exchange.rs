@@ -12,6 +12,7 @@
 use super::connection::ConnectionRecorder;
 use super::heads::StartLine;
 use super::recorder::Recorder;
+use super::redaction::RequestNames;
 use super::streams::{SessionKey, StreamKind};
 use super::traces::SessionTrace;
 use crate::http::headers;
@@ -33,7 +34,7 @@ use wiretape_events::{Ended, Streamed, Timings, Transaction};
 use wiretape_trace::format::{
     Answers, BodyNote, Context, ExchangeNote, ExchangeProgress, Head, Moment, Policy, SseContext, Stages,
 };
-use wiretape_trace::json;
+use wiretape_trace::json::{self, SyntaxError};
 use wiretape_trace::message::{Direction, Envelope, Id, MessageKind};
 use wiretape_trace::redact::{Redactor, SecretMemory};
 
@@ -66,10 +67,7 @@ pub(crate) struct Exchange {
 /// What is known about the exchange beyond its messages: for the sink, and for ending streams.
 #[derive(Default)]
 struct ExchangeFacts {
-    path: String,
-    session: Option<String>,
-    protocol_version: Option<String>,
-    user: Option<String>,
+    names: RequestNames,
     request_head: Option<Arc<Head>>,
     response_head: Option<Arc<Head>>,
     is_html: bool,
@@ -174,13 +172,10 @@ impl Exchange {
                 target: full_target(connection, target, path),
                 version: parts.version,
             };
-            let head = connection.heads().head(recorder.redaction(), start, &parts.headers);
+            let heads = connection.heads();
+            let (head, names) = heads.request(recorder.redaction(), start, path, &parts.headers);
             state.facts = Some(Box::new(ExchangeFacts {
-                path: redact_target(recorder.redaction(), path).into_owned(),
-                session: headers::session(&parts.headers).map(|session| recorder.clean_name(session)),
-                protocol_version: headers::protocol_version(&parts.headers)
-                    .map(|version| recorder.clean_name(version)),
-                user: headers::user(&parts.headers).map(|user| recorder.clean_name(&user)),
+                names,
                 request_head: Some(Arc::clone(&head)),
                 ..ExchangeFacts::default()
             }));
@@ -246,7 +241,7 @@ impl Exchange {
                 facts.response_head = Some(Arc::clone(&head));
                 facts.is_html = headers::is_html(&parts.headers);
                 if let Some(session) = headers::session(&parts.headers) {
-                    facts.session.get_or_insert_with(|| self.recorder().clean_name(session));
+                    facts.names.session.get_or_insert_with(|| self.recorder().clean_name(session));
                 }
             }
             state.response.head = self.trace.is_some().then_some(head);
@@ -296,7 +291,7 @@ impl Exchange {
     pub(crate) fn session_key(&self) -> Option<SessionKey> {
         let state = self.state();
         let facts = state.facts.as_ref()?;
-        let session = facts.session.clone().or_else(|| session_in(&facts.path))?;
+        let session = facts.names.session.clone().or_else(|| session_in(&facts.names.path))?;
         Some(SessionKey { upstream: Arc::clone(self.target.origin()), session })
     }
 
@@ -343,7 +338,10 @@ impl Exchange {
     pub(crate) fn record_event(&self, data: &[u8], sse: &SseContext) {
         let line = one_line(data);
         // Servers choose ids and names of events, and may put a token there.
-        let clean_name = |name: &String| self.recorder().clean_name(name);
+        let clean_name = |name: &String| {
+            let recorder = self.recorder();
+            redact_name(recorder.redaction(), &recorder.clean_name(name)).into_owned()
+        };
         let clean_sse = SseContext {
             event: sse.event.as_ref().map(clean_name),
             id: sse.id.as_ref().map(clean_name),
@@ -369,8 +367,9 @@ impl Exchange {
             }
             if let Some(facts) = &mut self.state().facts {
                 // Redacted the same way as in the requests to this endpoint, so that they are assigned to the same session.
-                let endpoint = redact_target(self.recorder().redaction(), endpoint);
-                facts.session = facts.session.take().or_else(|| session_in(&endpoint));
+                let redactor = self.recorder().redactor.as_ref();
+                let endpoint = redactor.map_or(Cow::Borrowed(endpoint), |redactor| redactor.url(endpoint));
+                facts.names.session = facts.names.session.take().or_else(|| session_in(&endpoint));
             }
         }
     }
@@ -593,7 +592,7 @@ impl Exchange {
                 state.started_ms = at.before(since).wall_ms;
             }
             let user =
-                state.facts.as_ref().filter(|_| request.is_some()).and_then(|facts| facts.user.clone());
+                state.facts.as_ref().filter(|_| request.is_some()).and_then(|facts| facts.names.user.clone());
             (request, state.response.head.take(), user)
         };
         let mut http = Vec::with_capacity(1024);
@@ -698,12 +697,12 @@ impl Exchange {
             client: Some(self.connection.peer()),
             connection: Some(self.connection.number()),
             upstream: Arc::clone(self.target.origin()),
-            session: facts.session,
-            protocol_version: facts.protocol_version,
+            session: facts.names.session,
+            protocol_version: facts.names.protocol_version,
             // An unverified claim: a server that answered 401 did not accept the token that it comes from.
-            user: facts.user.filter(|_| state.status != Some(401)),
+            user: facts.names.user.filter(|_| state.status != Some(401)),
             method: self.method.as_str().into(),
-            target: facts.path,
+            target: facts.names.path,
             request_head: facts.request_head,
             response_head: facts.response_head,
             status: state.status,
@@ -832,20 +831,36 @@ pub(crate) fn header_pairs<'a>(
     })
 }
 
-/// Redacts a rendered head.
+/// Redacts a rendered head, and remembers the secrets that it names.
 pub(crate) fn redacted(redaction: Option<Redaction<'_>>, head: Head) -> Head {
+    let clean = redaction.map_or(Ok(Cow::Borrowed(head.json())), |redaction| redaction.json(head.json()));
+    clean_head(clean).unwrap_or(head)
+}
+
+/// Removes the known secrets from a head that was redacted before.
+pub(super) fn without_known_secrets(redaction: Option<Redaction<'_>>, head: Head) -> Head {
     let Some(Redaction { redactor, memory }) = redaction else { return head };
-    match redactor.json_with(head.json(), memory) {
-        Ok(Cow::Borrowed(_)) => head,
-        Ok(Cow::Owned(clean)) => Head::from_json(clean),
+    clean_head(redactor.json_with(head.json(), memory)).unwrap_or(head)
+}
+
+/// The redacted head; `None` if it didn't change.
+fn clean_head(clean: Result<Cow<'_, [u8]>, SyntaxError>) -> Option<Head> {
+    match clean {
+        Ok(Cow::Borrowed(_)) => None,
+        Ok(Cow::Owned(clean)) => Some(Head::from_json(clean)),
         // Can't happen, since `Head` renders JSON. If it does, an unredacted head must not be written.
-        Err(_) => Head::from_json(b"{}".to_vec()),
+        Err(_) => Some(Head::from_json(b"{}".to_vec())),
     }
 }
 
 /// Redacts a URL or a request target.
 pub(crate) fn redact_target<'a>(redaction: Option<Redaction<'_>>, target: &'a str) -> Cow<'a, str> {
-    redaction.map_or(Cow::Borrowed(target), |redaction| redaction.redactor.url_with(target, redaction.memory))
+    redaction.map_or(Cow::Borrowed(target), |redaction| redaction.url(target))
+}
+
+/// Redacts a URL that anyone may have sent: it teaches the memory nothing.
+pub(crate) fn redact_foreign_url<'a>(redaction: Option<Redaction<'_>>, url: &'a str) -> Cow<'a, str> {
+    redaction.map_or(Cow::Borrowed(url), |redaction| redaction.url_unlearned(url))
 }
 
 /// Redacts a name that may look like a secret: some servers put a token into the session id.

@@ -5,7 +5,8 @@
 //! rows of CPU per request). One entry for each direction is enough, because clients send the same kind of request again and
 //! again.
 
-use super::exchange::{Redaction, header_pairs, redact_target, redacted, version};
+use super::exchange::{Redaction, header_pairs, redact_target, redacted, version, without_known_secrets};
+use super::redaction::RequestNames;
 use http::header::{CONTENT_LENGTH, DATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
 use parking_lot::Mutex;
@@ -35,13 +36,29 @@ struct CachedHead {
     steady_head: Head,
     varying: Vec<Header>,
     head: Arc<Head>,
-    /// The generation of the session's memory that the rendering was redacted with.
+    /// The names in a request's head, once they are needed.
+    names: Option<RequestNames>,
+    /// The generation of the memory that the rendering and the names were redacted with.
     generation: u64,
 }
 
 type Header = (HeaderName, HeaderValue);
 
 impl HeadCache {
+    /// Renders and redacts the head of a request, and the names in it. `path` is that of the start line.
+    pub(super) fn request(
+        &self,
+        redaction: Option<Redaction<'_>>,
+        start: StartLine<'_>,
+        path: &str,
+        headers: &HeaderMap,
+    ) -> (Arc<Head>, RequestNames) {
+        let mut last = self.request.lock();
+        let (cached, head) = CachedHead::refreshed(&mut last, redaction, start, headers);
+        let names = cached.names.get_or_insert_with(|| RequestNames::new(redaction, path, headers));
+        (head, names.clone())
+    }
+
     /// Renders and redacts a head.
     pub(crate) fn head(
         &self,
@@ -53,14 +70,7 @@ impl HeadCache {
             StartLine::Request { .. } => &self.request,
             StartLine::Response { .. } => &self.response,
         };
-        let mut last = last.lock();
-        // Under the lock: comparing is cheap, and an HTTP/1.1 connection has one request at a time anyway.
-        if let Some(last) = last.as_mut().filter(|last| last.start == start && last.is_steady_in(headers)) {
-            last.forget_secrets(redaction);
-            return last.update(redaction, headers);
-        }
-        let cached = last.insert(CachedHead::new(redaction, start.into_owned(), headers));
-        Arc::clone(&cached.head)
+        CachedHead::refreshed(&mut last.lock(), redaction, start, headers).1
     }
 }
 
@@ -96,6 +106,28 @@ impl StartLine<'_> {
 }
 
 impl CachedHead {
+    /// The cached head, or a new one in its place, brought up to date. Under the cache's lock: comparing is cheap, and an
+    /// HTTP/1.1 connection has one request at a time anyway.
+    fn refreshed<'c>(
+        last: &'c mut Option<CachedHead>,
+        redaction: Option<Redaction<'_>>,
+        start: StartLine<'_>,
+        headers: &HeaderMap,
+    ) -> (&'c mut Self, Arc<Head>) {
+        let is_same = |last: &CachedHead| last.start == start && last.is_steady_in(headers);
+        let cached = match last.take().filter(is_same) {
+            Some(mut cached) => {
+                cached.forget_secrets(redaction);
+                cached.update(redaction, headers);
+                cached
+            }
+            None => CachedHead::new(redaction, start.into_owned(), headers),
+        };
+        let cached = last.insert(cached);
+        let head = Arc::clone(&cached.head);
+        (cached, head)
+    }
+
     fn new(redaction: Option<Redaction<'_>>, start: StartLine<'static>, headers: &HeaderMap) -> Self {
         // Before rendering: what another connection learns meanwhile is then looked for when the head is used again.
         let generation = generation(redaction);
@@ -106,6 +138,7 @@ impl CachedHead {
             head: Arc::new(steady_head.clone()),
             steady_head,
             varying: Vec::new(),
+            names: None,
             generation,
         };
         cached.update(redaction, headers);
@@ -122,7 +155,10 @@ impl CachedHead {
     fn forget_secrets(&mut self, redaction: Option<Redaction<'_>>) {
         let generation = generation(redaction);
         if std::mem::replace(&mut self.generation, generation) != generation {
-            let clean = redacted(redaction, self.steady_head.clone());
+            let clean = without_known_secrets(redaction, self.steady_head.clone());
+            if let Some(names) = &mut self.names {
+                names.remove_known_secrets(redaction);
+            }
             if clean.json() != self.steady_head.json() {
                 self.steady_head = clean;
                 self.varying.clear();
@@ -131,8 +167,8 @@ impl CachedHead {
         }
     }
 
-    /// Updates the varying headers and returns the head.
-    fn update(&mut self, redaction: Option<Redaction<'_>>, headers: &HeaderMap) -> Arc<Head> {
+    /// Updates the varying headers.
+    fn update(&mut self, redaction: Option<Redaction<'_>>, headers: &HeaderMap) {
         if !same(&self.varying, varying(headers)) {
             self.varying = varying(headers).map(owned).collect();
             let more = redacted(redaction, Head::headers(header_pairs(redaction, varying(headers))));
@@ -140,7 +176,6 @@ impl CachedHead {
             // `join` fails when a user's redaction rule replaced all headers with one marker.
             self.head = Arc::new(joined.unwrap_or_else(|| self.start.render(redaction, headers.iter())));
         }
-        Arc::clone(&self.head)
     }
 }
 

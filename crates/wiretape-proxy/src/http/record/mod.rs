@@ -6,6 +6,7 @@ pub(crate) mod counters;
 pub(crate) mod exchange;
 pub(crate) mod heads;
 pub(crate) mod recorder;
+mod redaction;
 pub(crate) mod streams;
 pub(crate) mod tap;
 pub(crate) mod traces;

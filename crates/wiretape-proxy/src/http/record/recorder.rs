@@ -2,7 +2,8 @@
 
 use super::body_budget::BodyBudget;
 use super::counters::Counters;
-use super::exchange::{Redaction, redact_name};
+use super::exchange::Redaction;
+use super::redaction::stable_name;
 use super::streams::AwaitedAnswers;
 use super::traces::{SessionTrace, SessionTraces};
 use crate::http::options::ProxyOptions;
@@ -85,9 +86,9 @@ impl Recorder {
         self.redactor.as_ref().map(|redactor| Redaction { redactor, memory: &self.memory })
     }
 
-    /// Redacts a name, for the trace and the sinks.
+    /// Redacts a name, for the trace and the sinks. The result is always the same.
     pub(crate) fn clean_name(&self, name: &str) -> String {
-        redact_name(self.redaction(), name).into_owned()
+        stable_name(self.redaction(), name)
     }
 
     /// Warns, unless the same text was reported before.

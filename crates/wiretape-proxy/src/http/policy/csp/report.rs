@@ -4,7 +4,7 @@
 //! origin are refused, too. Nothing of a report is forwarded to the upstream.
 
 use crate::http::headers;
-use crate::http::record::exchange::redact_target;
+use crate::http::record::exchange::redact_foreign_url;
 use crate::http::record::recorder::Recorder;
 use crate::http::refusal::discard_in_background;
 use crate::http::target::Target;
@@ -162,7 +162,7 @@ impl ReportEndpoint {
         if !allowed {
             return recorder.warn_once(Warning::ReportsDropped);
         }
-        let uri = redact_target(recorder.redaction(), &blocked.uri);
+        let uri = redact_foreign_url(recorder.redaction(), &blocked.uri);
         sink.violated(Violation {
             // The text comes from a page and is printed in terminals.
             blocked_uri: uri.chars().filter(|c| !c.is_control()).take(MAX_URI).collect(),
