@@ -26,11 +26,10 @@ use wiretape_trace::format::Integrity;
 /// Every line of a recording carries a check value over all bytes before it, and the last line carries the SHA-256 of the
 /// whole file. This command reads a trace and the other parts of its recording, and reports for each file whether it is
 /// intact, cut off or modified, and at which line. Anyone who can write the file can also compute new check values, so the
-/// SHA-256 is compared with the one in the store, if the store has the trace. A redacted copy names the SHA-256 of its
-/// original, which is compared instead: this is the file's own claim, and its content can't be verified. You can also sign
-/// a file: `--sign` writes a minisign
-/// signature beside each intact file, and `--public-key` verifies it. The exit code is 0 if all files are intact and their
-/// signatures valid, and 1 otherwise.
+/// SHA-256 is compared with the one in the store, if the store has the trace. For a file that says that it is a redacted
+/// copy, the SHA-256 that it names as its original's is compared instead. This is the file's own claim: the store can't
+/// confirm the content of a copy. You can also sign traces: `--sign` writes a minisign signature beside each intact file, and
+/// `--public-key` verifies it. The exit code is 0 if all files are intact and their signatures valid, and 1 otherwise.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
