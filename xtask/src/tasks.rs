@@ -19,6 +19,9 @@ const DENY_VERSION: &str = "0.20.2";
 const FUZZ_VERSION: &str = "0.13.2";
 
 /// A step may pass without having checked everything, and then says what is missing.
+/// Proptest's variable for the seed of all random cases.
+const PROPTEST_SEED: &str = "PROPTEST_RNG_SEED";
+
 type Step = (&'static str, fn() -> Result<Option<String>>);
 
 pub(crate) fn ci() -> Result {
@@ -150,7 +153,14 @@ pub(crate) fn test() -> Result {
     // Last, so that its summary is at the end of the output. The testing examples find the program on the PATH, as
     // they do for users.
     let path = search_path(&target_directory().join("debug"))?;
-    run(cargo(runner).env(test_parts::VARIABLE, parts.root()).env("PATH", path))
+    let mut tests = cargo(runner);
+    tests.env(test_parts::VARIABLE, parts.root()).env("PATH", path);
+    if env::var_os(PROPTEST_SEED).is_none() {
+        // As with fuzzing: a change must not fail because of a case that another change has made possible. Unset, as in
+        // `cargo test`, each run tries other cases.
+        tests.env(PROPTEST_SEED, "1");
+    }
+    run(&mut tests)
 }
 
 /// The PATH, with a directory before all others.
