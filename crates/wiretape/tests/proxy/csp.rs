@@ -1,7 +1,9 @@
 //! The rules of a file reach the proxy, and the trace holds what the server sent.
 
-use crate::proxy::Proxy;
+use crate::proxy::{Proxy, traces_in};
 use crate::wire::{Upstream, ok, post};
+
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#;
 
 fn file(upstream: &Upstream) -> String {
     format!(
@@ -43,4 +45,32 @@ fn a_widget_gets_the_policy_of_the_file_and_the_trace_does_not() {
     assert_eq!(String::from_utf8(body).unwrap(), after);
     let trace = format!("{:?}", proxy.stop().trace());
     assert!(trace.contains("connectDomains") && !trace.contains("b.example"), "{trace}");
+}
+
+/// The memory of secrets is shared by all clients, and is only for what is recorded.
+#[test]
+fn a_client_that_uses_a_method_as_its_secret_changes_nothing_for_others() {
+    let upstream = Upstream::listen();
+    let proxy = Proxy::by_file(&file(&upstream));
+    let request = r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"ui://w"}}"#;
+    let before = r#"{"jsonrpc":"2.0","id":1,"result":{"contents":[{"uri":"ui://w","_meta":{"ui":{"csp":{"connectDomains":[]}}}}]}}"#;
+    let named = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"password":"resources/read"}}"#;
+    let bearer = "Authorization: Bearer resources/read\r\n";
+    for (first, is_recorded) in [(post(bearer, CALL), true), (post("", named), false)] {
+        let mut other = proxy.connect();
+        other.send(first);
+        upstream.answer(ok("", r#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
+        other.receive();
+        drop(other);
+        let mut client = proxy.connect();
+        client.send(post("", request));
+        upstream.answer(ok("", before));
+        let (_, body) = client.receive();
+        assert_eq!(String::from_utf8(body).unwrap(), before.replace("[]", "[\"https://b.example\"]"));
+        drop(client);
+        if is_recorded {
+            let traces = traces_in(&proxy.home().join("data/traces"));
+            assert!(traces.iter().any(|trace| trace.raw("in") == [request]), "{traces:?}");
+        }
+    }
 }

@@ -16,6 +16,7 @@ use super::redaction::RequestNames;
 use super::streams::{SessionKey, StreamKind};
 use super::traces::SessionTrace;
 use crate::http::headers;
+use crate::http::policy::csp::ResourceRequests;
 use crate::http::refusal::{Concerns, Refusal};
 use crate::http::target::Target;
 use crate::journal::Observation;
@@ -36,6 +37,7 @@ use wiretape_trace::format::{
 };
 use wiretape_trace::json::{self, SyntaxError};
 use wiretape_trace::message::{Direction, Envelope, Id, MessageKind};
+use wiretape_trace::protocol::method;
 use wiretape_trace::redact::{Redactor, SecretMemory};
 
 /// The limit in bytes up to which a body that is not a message is recorded.
@@ -81,6 +83,7 @@ struct ExchangeState {
     started_ms: i64,
     facts: Option<Box<ExchangeFacts>>,
     request: MessageState,
+    methods: RequestMethods,
     response: MessageState,
     status: Option<u16>,
     stages: Stages,
@@ -110,6 +113,25 @@ struct MessageState {
     message: Option<Bytes>,
     /// The time of its line, on the proxy's clock: readers of the trace time the call by it.
     recorded_us: Option<u64>,
+}
+
+/// What the methods in the request's message mean for the response. Found in the message as received: in the redacted one, a
+/// method that is known as a secret is missing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct RequestMethods {
+    /// Whether the response is a stream that doesn't end by itself: in the stateless revision (MCP 2026-07-28)
+    /// `subscriptions/listen`, a POST, replaces the GET.
+    subscribes: bool,
+    resources: Option<ResourceRequests>,
+}
+
+impl RequestMethods {
+    fn in_message(message: &[u8], policy_needs_resources: bool) -> Self {
+        let subscribes = memchr::memmem::find(message, b"\"subscriptions/listen\"").is_some()
+            && Envelope::scan(message).method.as_deref() == Some(method::LISTEN);
+        let resources = policy_needs_resources.then(|| ResourceRequests::in_message(message)).flatten();
+        RequestMethods { subscribes, resources }
+    }
 }
 
 /// What is known about the response as an event stream.
@@ -210,9 +232,9 @@ impl Exchange {
         &self.method
     }
 
-    /// The request's message, if bodies are read.
-    pub(crate) fn request_message(&self) -> Option<Bytes> {
-        self.state().request.message.clone()
+    /// The requests for resources in the request's message, if a policy needs its content.
+    pub(crate) fn resource_requests(&self) -> Option<ResourceRequests> {
+        self.state().methods.resources
     }
 
     /// Records that the proxy added a policy to the response.
@@ -247,7 +269,7 @@ impl Exchange {
             state.response.head = self.trace.is_some().then_some(head);
         }
         if headers::is_event_stream(&parts.headers) {
-            state.stream.kind = self.stream_kind(state.request.message.as_deref());
+            state.stream.kind = self.stream_kind(state.methods);
         }
         if state.stream.kind.is_some() {
             self.recorder().counters.exchanges.request_became_stream();
@@ -267,17 +289,12 @@ impl Exchange {
     }
 
     /// The kind of an event stream that has just begun; `None` if it is the response to a request and will end.
-    fn stream_kind(&self, request: Option<&[u8]>) -> Option<StreamKind> {
-        // In the stateless revision (MCP 2026-07-28) `subscriptions/listen`, a POST, replaces the GET and doesn't end by itself.
-        let subscribes = |request: &[u8]| {
-            memchr::memmem::find(request, b"\"subscriptions/listen\"").is_some()
-                && Envelope::scan(request).method.as_deref() == Some("subscriptions/listen")
-        };
+    fn stream_kind(&self, methods: RequestMethods) -> Option<StreamKind> {
         match self.method {
             Method::GET if self.is_listening => Some(StreamKind::Listening),
             Method::GET if self.needs_bodies() => Some(StreamKind::Answering),
             Method::GET => Some(StreamKind::Unknown),
-            Method::POST if request.is_some_and(subscribes) => Some(StreamKind::Listening),
+            Method::POST if methods.subscribes => Some(StreamKind::Listening),
             _ => None,
         }
     }
@@ -310,6 +327,10 @@ impl Exchange {
         let clean = self.redact(&line);
         match clean {
             Some(clean) if is_message(&line) => {
+                if from == Direction::ClientToServer {
+                    let methods = RequestMethods::in_message(&line, self.policy_needs_bodies);
+                    self.state().methods = methods;
+                }
                 // Only if it differs from the recorded length: compressed, redacted or compacted bodies.
                 let bytes = (clean.len() as u64 != wire_bytes).then_some(wire_bytes);
                 let note = ExchangeNote { bytes, ..ExchangeNote::default() };

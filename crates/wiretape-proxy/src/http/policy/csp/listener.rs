@@ -135,8 +135,7 @@ impl Csp {
     }
 
     fn requested(&self, exchange: &Exchange) -> Option<ResourceRequests> {
-        let message = if self.has_widgets { exchange.request_message()? } else { return None };
-        ResourceRequests::in_message(&message)
+        if self.has_widgets { exchange.resource_requests() } else { None }
     }
 
     /// The rewritten body of a response; `None` if nothing changes. An error is the limit because of which it must not change.

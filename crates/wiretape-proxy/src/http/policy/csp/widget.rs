@@ -15,7 +15,7 @@ pub(crate) struct ResourceRequests {
 
 impl ResourceRequests {
     /// The methods in a request or a batch; `None` if it has none of them.
-    pub(super) fn in_message(message: &[u8]) -> Option<Self> {
+    pub(crate) fn in_message(message: &[u8]) -> Option<Self> {
         // All three method names contain it, and hardly any other message does: this saves the parsing of nearly all messages.
         memchr::memmem::find(message, b"resources")?;
         let value = Value::parse(message).ok()?;
