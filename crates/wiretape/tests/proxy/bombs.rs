@@ -2,6 +2,7 @@
 
 use crate::proxy::{Proxy, Stopped};
 use crate::wire::{LAST_CHUNK, Upstream, chunk, ok, post};
+use std::time::Duration;
 
 const RESULT: &str = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
 
@@ -141,12 +142,16 @@ fn with_policy(text: &str) -> String {
     text.replace("[]", "[\"https://b.example\"]")
 }
 
-fn with_rules(upstream: &Upstream) -> Proxy {
-    Proxy::by_file(&format!(
+fn rules(upstream: &Upstream) -> String {
+    format!(
         "[[upstream]]\nurl = \"{}\"\nlisten = \"127.0.0.1:0\"\n\
          [[upstream.csp]]\nreport = false\nconnect-src = [\"https://b.example\"]\n",
         upstream.url()
-    ))
+    )
+}
+
+fn with_rules(upstream: &Upstream) -> Proxy {
+    Proxy::by_file(&rules(upstream))
 }
 
 fn check_one_warning(stopped: &Stopped) {
@@ -208,5 +213,45 @@ fn an_event_that_expands_too_much_passes_unchanged() {
         assert!(body == expected.as_bytes(), "{encoding}: {} of {} bytes", body.len(), expected.len());
         drop(client);
         check_one_warning(&proxy.stop());
+    }
+}
+
+/// A stream that decodes to far more than the sockets between the proxy and its client hold.
+fn send_long_stream(upstream: &Upstream) {
+    let encoded = compress("zstd", &format!("data: {}\n\n", "x".repeat(1000)).repeat(64_000));
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: zstd\r\nTransfer-Encoding: chunked\r\n\r\n";
+    upstream.answer([head.as_bytes(), &chunk(&encoded), LAST_CHUNK].concat());
+}
+
+/// The server has sent everything, and the proxy still decodes.
+#[test]
+fn a_stream_in_pieces_is_cut_by_the_total_timeout() {
+    let upstream = Upstream::listen();
+    let proxy = Proxy::by_file(&format!("[limits]\ntotal-timeout = \"3s\"\n{}", rules(&upstream)));
+    let mut client = proxy.connect();
+    client.send(post("", READ));
+    send_long_stream(&upstream);
+    client.receive_head();
+    std::thread::sleep(Duration::from_secs(4));
+    let (rest, _) = client.receive_rest();
+    assert!(!rest.ends_with(LAST_CHUNK), "not a clean end");
+    assert_eq!(proxy.stop().trace().endings(), ["timeout"]);
+}
+
+#[test]
+fn a_stream_in_pieces_is_complete_with_its_last_piece() {
+    for is_patient in [true, false] {
+        let upstream = Upstream::listen();
+        let proxy = Proxy::by_file(&rules(&upstream));
+        let mut client = proxy.connect();
+        client.send(post("", READ));
+        send_long_stream(&upstream);
+        client.receive_head();
+        if is_patient {
+            assert_eq!(client.receive_chunked().0.len(), 64_000 * 1008);
+        }
+        drop(client);
+        let expected = if is_patient { "complete" } else { "client-closed" };
+        assert_eq!(proxy.stop().trace().endings(), [expected]);
     }
 }

@@ -219,6 +219,11 @@ impl Tap {
         None
     }
 
+    /// Whether the end of the body was recorded.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.done
+    }
+
     /// Records the end of a complete body.
     pub(crate) fn finish(&mut self) -> Option<PendingRecording> {
         // The last frame and the end of the body both finish the tap; only the first counts.

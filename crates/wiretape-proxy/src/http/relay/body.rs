@@ -119,7 +119,9 @@ impl Body for ProxyBody {
         match self {
             ProxyBody::Passing(body) => {
                 let holds = body.rewrite.as_ref().is_some_and(Rewrite::holds);
-                body.held.is_none() && body.ahead.is_none() && !holds && body.has_ended()
+                // The tap is finished with the last frame, or else after its last piece, by another poll.
+                let is_recorded = body.inner.is_none() || body.tap.is_finished();
+                body.held.is_none() && body.ahead.is_none() && !holds && body.has_ended() && is_recorded
             }
             ProxyBody::Whole(bytes) => bytes.is_none(),
         }
@@ -148,7 +150,7 @@ impl PassingBody {
                 self.tap.resume(ready!(Pin::new(work).poll(cx)).unwrap_or_default());
                 let frame = self.held.take().and_then(|(_, frame)| frame);
                 // The last frame may already complete the body, and hyper then doesn't poll for the end.
-                if let Some(work) = self.has_ended().then(|| self.tap.finish()).flatten() {
+                if let Some(work) = self.finish_at_end() {
                     self.held = Some((work, frame));
                 } else if let Some(frame) = frame {
                     return Poll::Ready(Some(Ok(frame)));
@@ -162,6 +164,10 @@ impl PassingBody {
                     if self.watch.is_some() {
                         // A client that takes its time is not idle.
                         self.tap.exchange().record_activity();
+                    }
+                    // Here as well: a few bytes can decode to pieces for longer than the total timeout.
+                    if let Poll::Ready(timed_out) = self.poll_watch(cx) {
+                        return Poll::Ready(timed_out);
                     }
                     return Poll::Ready(Some(Ok(Frame::data(data))));
                 }
@@ -214,10 +220,6 @@ impl PassingBody {
                 return FrameOutcome::Refused(refusal);
             }
         };
-        // The last frame may already complete the body, and hyper then doesn't poll for the end. Work that is under way comes
-        // first: the end is recorded after it.
-        let ends = work.is_none() && self.has_ended();
-        let work = work.or_else(|| ends.then(|| self.tap.finish()).flatten());
         let data = match &mut self.rewrite {
             Some(rewrite) => match rewrite.pass(frame, self.tap.exchange()) {
                 Ok(data) => Some(data).filter(|data| !data.is_empty()),
@@ -228,6 +230,12 @@ impl PassingBody {
             },
             None => Some(frame),
         };
+        // The last frame may already complete the body, and hyper then doesn't poll for the end. Work that is under way comes
+        // first: the end is recorded after it.
+        let work = match work {
+            Some(work) => Some(work),
+            None => self.finish_at_end(),
+        };
         match (work, data.map(Frame::data)) {
             (Some(work), frame) => {
                 self.held = Some((work, frame));
@@ -236,6 +244,12 @@ impl PassingBody {
             (None, Some(frame)) => FrameOutcome::Now(frame),
             (None, None) => FrameOutcome::Later,
         }
+    }
+
+    /// Finishes the tap with the last frame, unless there are more pieces of it: the body has not ended before the last one.
+    fn finish_at_end(&mut self) -> Option<PendingRecording> {
+        let has_more = self.rewrite.as_ref().is_some_and(Rewrite::has_more);
+        if self.has_ended() && !has_more { self.tap.finish() } else { None }
     }
 
     fn has_ended(&self) -> bool {

@@ -46,6 +46,11 @@ impl Rewrite {
         }
     }
 
+    /// Whether there is another piece to forward before more is read.
+    pub(crate) fn has_more(&self) -> bool {
+        matches!(self, Rewrite::Events(events) if events.has_more())
+    }
+
     /// Whether bytes are held back.
     pub(crate) fn holds(&self) -> bool {
         match self {
