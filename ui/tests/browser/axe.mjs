@@ -33,7 +33,7 @@ const STATES = [
   ["", "view=activity", "Newest calls"],
   ["?trace=bad", "view=calls", "crashed \\(exit 1\\)"],
   ["?trace=bad", "view=call&call=2", "before it responded"],
-  ["?trace=nothing-like-it", "", "There is no trace"],
+  ["?trace=nothing-like-it", "", "No trace nothing-like-it"],
 ];
 
 const SIZES = [

@@ -93,7 +93,7 @@ await test(async (bench) => {
   await bench.check("a trace that is not there is said to be so", async () => {
     page.expectTrouble(/status of 404/);
     await open(page, server, `?diff=${NOTES};nothing-like-it`);
-    await reads(page.getByRole("alert"), "There is no trace nothing-like-it here.");
+    await reads(page.getByRole("alert"), "No trace nothing-like-it on this machine.");
   });
 
   await bench.check("the page has no trouble", () => page.quiet());
