@@ -88,6 +88,18 @@ pub mod method {
     pub const CANCELLED: &str = "notifications/cancelled";
 }
 
+/// The names that the messages of every session have in common: the methods and revisions of MCP. In one text, so that parts of
+/// names are found in it, too. Redaction never remembers one of them as a secret.
+pub const NAMES: &[u8] = b"initialize ping server/discover tools/list tools/call \
+    resources/list resources/templates/list resources/read resources/subscribe resources/unsubscribe \
+    prompts/list prompts/get completion/complete logging/setLevel subscriptions/listen \
+    sampling/createMessage elicitation/create roots/list tasks/list tasks/get tasks/update tasks/result tasks/cancel \
+    notifications/initialized notifications/progress notifications/cancelled notifications/message \
+    notifications/tools/list_changed notifications/resources/list_changed notifications/resources/updated \
+    notifications/prompts/list_changed notifications/roots/list_changed notifications/subscriptions/acknowledged \
+    notifications/tasks/status notifications/elicitation/complete \
+    2024-11-05 2025-03-26 2025-06-18 2025-11-25 2026-07-28";
+
 /// Members of `_meta` that the protocol reserves.
 pub mod meta_key {
     /// The prefix of the protocol's own keys.

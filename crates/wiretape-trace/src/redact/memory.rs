@@ -7,6 +7,7 @@
 use super::rules;
 use super::values;
 use super::views;
+use crate::protocol;
 use aho_corasick::{AhoCorasick, Input, MatchKind};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -111,7 +112,26 @@ fn is_memorable(secret: &[u8]) -> bool {
     let mut seen = [false; 256];
     secret.iter().for_each(|byte| seen[usize::from(*byte)] = true);
     let distinct = seen.iter().filter(|seen| **seen).count();
-    !is_common && distinct >= 4 && !super::marker::is_whole(secret) && !values::is_prose(secret)
+    !is_common
+        && distinct >= 4
+        && !super::marker::is_whole(secret)
+        && !values::is_prose(secret)
+        && !names_the_protocol(secret)
+}
+
+/// Whether it is a method or a revision of MCP, or a part of one. All sessions of a proxy share the memory: a client that
+/// sends `Authorization: Bearer resources/read` would make it redact this method in everyone's messages.
+fn names_the_protocol(secret: &[u8]) -> bool {
+    let mut decoded = secret.to_vec();
+    while let Some(at) = memchr::memmem::find(&decoded, b"%2") {
+        // Of the characters that a URL may escape in these names, `/` and `-`.
+        match decoded.get(at + 2) {
+            Some(b'f' | b'F') => drop(decoded.splice(at..at + 3, [b'/'])),
+            Some(b'd' | b'D') => drop(decoded.splice(at..at + 3, [b'-'])),
+            _ => break,
+        }
+    }
+    memchr::memmem::find(protocol::NAMES, &decoded).is_some()
 }
 
 /// The parts of a secret found by name that are worth remembering: the value, and the credentials inside it.
@@ -404,6 +424,36 @@ fn percent_encoded(text: &[u8], lower: bool) -> Vec<u8> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn names_of_the_protocol_are_not_remembered() {
+        let memory = SecretMemory::default();
+        for name in
+            ["resources/read", "resource", "tools/call", "2025-06-18", "resources%2Fread", "2025%2d06%2d18"]
+        {
+            memory.learn(name.as_bytes());
+        }
+        assert_eq!(memory.generation(), 0);
+        memory.learn(b"resources/read-7f3");
+        assert_eq!(memory.generation(), 1);
+        use crate::protocol::{NAMES, Revision, method};
+        let names = Revision::ALL.map(Revision::name).into_iter().chain([
+            method::INITIALIZE,
+            method::DISCOVER,
+            method::PING,
+            method::CALL_TOOL,
+            method::LIST_TOOLS,
+            method::READ_RESOURCE,
+            method::GET_PROMPT,
+            method::LISTEN,
+            method::ELICIT,
+            method::PROGRESS,
+            method::CANCELLED,
+        ]);
+        for name in names {
+            assert!(memchr::memmem::find(NAMES, name.as_bytes()).is_some(), "{name}");
+        }
+    }
 
     #[test]
     fn the_value_of_a_private_key_is_remembered_like_any_other() {

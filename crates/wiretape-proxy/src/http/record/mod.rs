@@ -7,6 +7,7 @@ pub(crate) mod exchange;
 pub(crate) mod heads;
 pub(crate) mod recorder;
 mod redaction;
+pub(crate) mod resource_requests;
 pub(crate) mod streams;
 pub(crate) mod tap;
 pub(crate) mod traces;

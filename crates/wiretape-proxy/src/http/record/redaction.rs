@@ -1,8 +1,4 @@
-//! What the proxy lets its memory of secrets learn from heads and URLs, which any client can send.
-//!
-//! All sessions share the memory. A client that sends `Authorization: Bearer resources/read` would make the memory redact
-//! this method in the messages of every other client, so a head or a URL that names a part of the protocol as a secret is
-//! redacted without being remembered.
+//! What the proxy's memory of secrets learns from heads and URLs, and the names in heads that don't change with it.
 
 use super::exchange::Redaction;
 use crate::http::headers;
@@ -10,40 +6,16 @@ use http::HeaderMap;
 use std::borrow::Cow;
 use wiretape_events::transaction::session_in;
 use wiretape_trace::json::SyntaxError;
-use wiretape_trace::redact::SecretMemory;
-
-/// The names that messages of every session have in common: methods and revisions of all MCP revisions. One text, because a
-/// part of a name (`resources/`) must not be learned either, and redacting it finds that, too.
-const PROTOCOL_NAMES: &[u8] = b"initialize ping server/discover tools/list tools/call \
-    resources/list resources/templates/list resources/read resources/subscribe resources/unsubscribe \
-    prompts/list prompts/get completion/complete logging/setLevel subscriptions/listen \
-    sampling/createMessage elicitation/create roots/list tasks/list tasks/get tasks/update tasks/result tasks/cancel \
-    notifications/initialized notifications/progress notifications/cancelled notifications/message \
-    notifications/tools/list_changed notifications/resources/list_changed notifications/resources/updated \
-    notifications/prompts/list_changed notifications/roots/list_changed notifications/subscriptions/acknowledged \
-    notifications/tasks/status notifications/elicitation/complete \
-    2024-11-05 2025-03-26 2025-06-18 2025-11-25 2026-07-28";
 
 impl Redaction<'_> {
-    /// Redacts JSON and remembers the secrets that it names, unless they are names of the protocol.
+    /// Redacts JSON and remembers the secrets that it names.
     pub(super) fn json<'a>(self, json: &'a [u8]) -> Result<Cow<'a, [u8]>, SyntaxError> {
-        let clean = self.redactor.json(json)?;
-        let learn = |memory: &SecretMemory| drop(self.redactor.json_with(json, memory));
-        // Most heads name no secret, and are spared the trial.
-        if matches!(clean, Cow::Borrowed(_)) || self.is_learnable(learn) {
-            return self.redactor.json_with(json, self.memory);
-        }
-        Ok(Cow::Owned(self.redactor.json_with(&clean, self.memory)?.into_owned()))
+        self.redactor.json_with(json, self.memory)
     }
 
-    /// Redacts a URL and remembers the secrets in its parameters, unless they are names of the protocol.
+    /// Redacts a URL and remembers the secrets in its parameters.
     pub(super) fn url<'a>(self, url: &'a str) -> Cow<'a, str> {
-        let clean = self.redactor.url(url);
-        let learn = |memory: &SecretMemory| drop(self.redactor.url_with(url, memory));
-        if matches!(clean, Cow::Borrowed(_)) || self.is_learnable(learn) {
-            return self.redactor.url_with(url, self.memory);
-        }
-        self.remove_known_secrets(clean)
+        self.redactor.url_with(url, self.memory)
     }
 
     /// Redacts a URL, also the secrets that are known, and learns none.
@@ -60,20 +32,6 @@ impl Redaction<'_> {
         match self.redactor.url_with(&clean, self.memory) {
             Cow::Owned(cleaner) => Cow::Owned(cleaner),
             Cow::Borrowed(_) => clean,
-        }
-    }
-
-    /// Whether what `learn` teaches a memory leaves the names of the protocol alone.
-    fn is_learnable(self, learn: impl FnOnce(&SecretMemory)) -> bool {
-        let trial = SecretMemory::default();
-        learn(&trial);
-        if trial.generation() == 0 {
-            return true;
-        }
-        match self.redactor.text_with(PROTOCOL_NAMES, &trial) {
-            Cow::Borrowed(_) => true,
-            // A user's own rule may redact them anyway.
-            clean @ Cow::Owned(_) => clean == self.redactor.text(PROTOCOL_NAMES),
         }
     }
 }
@@ -142,7 +100,7 @@ mod tests {
     use super::*;
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
-    use wiretape_trace::redact::{RedactionKey, Redactor, Rules};
+    use wiretape_trace::redact::{RedactionKey, Redactor, Rules, SecretMemory};
 
     #[test]
     fn names_of_the_protocol_are_not_learned_from_heads_and_urls() {
@@ -165,17 +123,20 @@ mod tests {
         for url in ["/?token=resources/read", "/?token=%72esources%2fread", "https://u:tools%2fcall@h/"] {
             assert_ne!(redaction.url(url), url);
         }
+        let names = wiretape_trace::protocol::NAMES;
+        assert_eq!(redactor.text_with(names, &memory), names);
+        let before = memory.generation();
         redaction.url_unlearned("https://a/?token=a-real-secret-1");
-        assert_eq!(memory.generation(), 0);
+        assert_eq!(memory.generation(), before);
         for learnable in ["/?token=a-real-secret-1", "/?token=a-real-secret-2"] {
             redaction.url(learnable);
         }
         redaction.json(br#"{"headers":{"authorization":"Bearer a-real-secret-3"}}"#).unwrap();
-        assert_eq!(memory.generation(), 3);
+        assert_eq!(memory.generation(), before + 3);
         let known =
             redaction.url_unlearned("https://a/a-real-secret-3?q=a-real-secret-1&token=a-real-secret-4");
         assert!(!known.contains("a-real-secret"), "{known}");
-        assert_eq!(memory.generation(), 3);
+        assert_eq!(memory.generation(), before + 3);
     }
 
     #[test]
@@ -200,27 +161,6 @@ mod tests {
             assert_eq!(session_in(&names.path).as_deref(), Some("violet-otter-77"));
             assert_eq!(names.path.matches("violet-otter-77").count(), 1, "{}", names.path);
             assert_eq!(names.path.matches("[REDACTED:repeated:").count(), 3, "{}", names.path);
-        }
-    }
-
-    #[test]
-    fn names_of_the_protocol_are_no_secrets() {
-        let redactor = Redactor::new(&Rules::default(), &RedactionKey::new([1; 32])).unwrap();
-        assert_eq!(redactor.text(PROTOCOL_NAMES), PROTOCOL_NAMES);
-        use wiretape_trace::protocol::{Revision, method};
-        let names = Revision::ALL.map(Revision::name).into_iter().chain([
-            method::INITIALIZE,
-            method::DISCOVER,
-            method::CALL_TOOL,
-            method::READ_RESOURCE,
-            method::GET_PROMPT,
-            method::LISTEN,
-            method::ELICIT,
-            method::PROGRESS,
-            method::CANCELLED,
-        ]);
-        for name in names {
-            assert!(memchr::memmem::find(PROTOCOL_NAMES, name.as_bytes()).is_some(), "{name}");
         }
     }
 }

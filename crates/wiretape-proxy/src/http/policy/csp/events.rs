@@ -4,10 +4,11 @@
 //! therefore returned in pieces, each of which the client has to take before the next is decoded.
 
 use super::listener::TOO_LARGE;
-use super::widget::{self, ResourceRequests};
+use super::widget;
 use crate::http::decode::Decoder;
 use crate::http::options::csp::Rule;
 use crate::http::record::body_budget::{BodyBudget, EXPANDS, Expansion, NO_ROOM, Reservation};
+use crate::http::record::resource_requests::ResourceRequests;
 use bytes::Bytes;
 use std::io;
 use std::ops::Range;

@@ -3,13 +3,14 @@
 use super::events::EventRewrite;
 use super::policy;
 use super::report::ReportEndpoint;
-use super::widget::{self, ResourceRequests};
+use super::widget;
 use crate::http::decode::Decoder;
 use crate::http::headers;
 use crate::http::options::csp::{EffectiveRule, Reporting, Rule};
 use crate::http::record::body_budget::{BodyBudget, EXPANDS, Expansion, NO_ROOM, Reservation};
 use crate::http::record::exchange::Exchange;
 use crate::http::record::recorder::Recorder;
+use crate::http::record::resource_requests::ResourceRequests;
 use crate::http::target::Target;
 use crate::warning::Warning;
 use bytes::Bytes;

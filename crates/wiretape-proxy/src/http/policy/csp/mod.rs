@@ -20,4 +20,3 @@ mod widget;
 
 pub(crate) use events::EventRewrite;
 pub(crate) use listener::{Answer, Csp, MAX_ANSWER, TOO_LARGE, warn_unchanged};
-pub(crate) use widget::ResourceRequests;

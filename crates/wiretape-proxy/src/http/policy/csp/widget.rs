@@ -2,51 +2,18 @@
 //! Only these lists are changed, and only in resources that have such metadata; everything else is kept byte for byte.
 
 use crate::http::options::csp::{EffectiveRule, Mode, Rule};
+use crate::http::record::resource_requests::{ResourceRequests, each};
 use wiretape_trace::splice::Edit;
 use wiretape_trace::value::Value;
 
-/// The methods in a request whose results may hold widgets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct ResourceRequests {
-    resources: bool,
-    templates: bool,
-    contents: bool,
-}
-
-impl ResourceRequests {
-    /// The methods in a request or a batch; `None` if it has none of them.
-    pub(crate) fn in_message(message: &[u8]) -> Option<Self> {
-        // All three method names contain it, and hardly any other message does: this saves the parsing of nearly all messages.
-        memchr::memmem::find(message, b"resources")?;
-        let value = Value::parse(message).ok()?;
-        let mut requested = ResourceRequests::default();
-        each(value, |request| match request.get("method").and_then(Value::string).as_deref() {
-            Some("resources/list") => requested.resources = true,
-            Some("resources/templates/list") => requested.templates = true,
-            Some("resources/read") => requested.contents = true,
-            _ => {}
-        });
-        (requested != ResourceRequests::default()).then_some(requested)
-    }
-
-    /// The names of the lists in a result, and of the member that identifies a resource in each.
-    fn lists(self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let lists = [
-            (self.resources, "resources", "uri"),
-            (self.templates, "resourceTemplates", "uriTemplate"),
-            (self.contents, "contents", "uri"),
-        ];
-        lists.into_iter().filter(|(is_requested, ..)| *is_requested).map(|(_, list, name)| (list, name))
-    }
-}
-
-/// Calls `visit` with the message, or with each message of a batch.
-fn each<'a>(value: Value<'a>, mut visit: impl FnMut(Value<'a>)) {
-    if value.is_array() {
-        value.elements(visit);
-    } else {
-        visit(value);
-    }
+/// The names of the lists in a result, and of the member that identifies a resource in each.
+fn lists(requested: ResourceRequests) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lists = [
+        (requested.resources, "resources", "uri"),
+        (requested.templates, "resourceTemplates", "uriTemplate"),
+        (requested.contents, "contents", "uri"),
+    ];
+    lists.into_iter().filter(|(is_requested, ..)| *is_requested).map(|(_, list, name)| (list, name))
 }
 
 /// The edits of a response, in order. None if it is not JSON.
@@ -54,7 +21,7 @@ pub(super) fn edits(message: &[u8], requested: ResourceRequests, rules: &[Rule])
     let mut edits = Vec::new();
     let Ok(value) = Value::parse(message) else { return edits };
     each(value, |answer| {
-        for (list, name) in requested.lists() {
+        for (list, name) in lists(requested) {
             let Some(resources) = answer.at_path(&["result", list]) else { continue };
             resources.elements(|resource| {
                 let uri = resource.get(name).and_then(Value::string);
@@ -256,17 +223,6 @@ mod tests {
 
     fn check(before: &str, after: &str) {
         check_with(&extend(), before, after);
-    }
-
-    #[test]
-    fn what_is_asked_is_told_by_the_method() {
-        let by = |text: &str| ResourceRequests::in_message(text.as_bytes());
-        assert_eq!(by(r#"{"jsonrpc":"2.0","id":1,"method":"resources\/read"}"#), Some(READ));
-        assert_eq!(by(r#"{"method":"tools/call","params":{"name":"resources/read"}}"#), None);
-        assert_eq!(by(r#"{"method":"resources/subscribe"}"#), None);
-        assert_eq!(by("resources/read"), None);
-        let batch = r#"[{"method":"resources/list"},{"method":"resources/templates/list"}]"#;
-        assert_eq!(by(batch), Some(ResourceRequests { resources: true, templates: true, contents: false }));
     }
 
     #[test]
