@@ -74,12 +74,21 @@ impl From<OsString> for TraceSelector {
 }
 
 impl TraceSelector {
+    /// The file that it names, if there is one. It wins over an id, which can always be given with more of its characters.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            TraceSelector::Named(path) if path.exists() => Some(path),
+            _ => None,
+        }
+    }
+
     /// Resolves the selector. `dir` has the traces that are selected by id or age, `index_dir` their index.
     pub fn resolve(&self, dir: &Path, index_dir: &Path) -> Result<PathBuf, SelectorError> {
+        if let Some(file) = self.file() {
+            return Ok(file.to_owned());
+        }
         match self {
             TraceSelector::Latest { back } => latest(Catalog::open(dir, index_dir)?, dir, *back),
-            // A file wins over an id: an id can always be given with more of its characters.
-            TraceSelector::Named(path) if path.exists() => Ok(path.clone()),
             TraceSelector::Named(path) => match path.to_str() {
                 Some(prefix) if looks_like_an_id(path) => by_id(Catalog::open(dir, index_dir)?, dir, prefix),
                 _ => Err(SelectorError::NoFile(path.clone())),

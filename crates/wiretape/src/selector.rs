@@ -20,6 +20,10 @@ impl From<OsString> for TraceSelector {
 impl TraceSelector {
     /// The path of the trace.
     pub(crate) fn resolve(&self) -> Result<PathBuf, CommandError> {
+        // A file is found also where there is no data directory, as in a container without a home directory.
+        if let Some(file) = self.0.file() {
+            return Ok(file.to_owned());
+        }
         self.0.resolve(&dirs::traces_dir()?, &dirs::index_dir()?).map_err(CommandError::from)
     }
 }
