@@ -105,7 +105,7 @@ fn requests_of_a_server_during_one_call() {
     assert_eq!(look(std::iter::once(request("0", 0)).chain(asks)), MANY + 1);
 }
 
-/// An error with an id that nobody has used may be about the only request of its exchange.
+/// An error with an unknown id may be about the only request of its exchange.
 #[test]
 fn errors_about_nothing_beside_requests_of_a_server() {
     let asks = (0..MANY).map(|n| {

@@ -35,7 +35,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     (".netrc", "machine api.example.com login bob password @L@\n"),
     (".netrc over lines", "machine api.example.com\n  login bob\n  password @P@\n"),
     (".pgpass", "db.example.com:5432:app:bob:@L@\nlocalhost:*:*:ann:@P@\n"),
-    (".npmrc", "//registry.npmjs.org/:_authToken=@T@\n_auth=@U@\n"),
+    (".npmrc", "//npm.example.com/:_authToken=@T@\n_auth=@U@\n"),
     (".npmrc password", "//registry.example.com/:_password=@B@\n"),
     (".pypirc", "[pypi]\nusername = __token__\npassword = @T@\n"),
     ("docker config", "{\"auths\":{\"https://index.docker.io/v1/\":{\"auth\":\"@U@\"}}}"),

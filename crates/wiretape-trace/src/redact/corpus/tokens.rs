@@ -97,7 +97,7 @@ const DOCUMENTED: &[(&str, &[Part])] = &[
     ("facebook", &[("EA", "", 0), ("AC", ALPHANUMERIC, 160)]),
     ("twitter", &[("", "123456789", 18), ("-", ALPHANUMERIC, 40)]),
     ("nuget", &[("o", "", 0), ("y2", LOWER_DIGITS, 43)]),
-    ("crates.io", &[("ci", "", 0), ("o", ALPHANUMERIC, 32)]),
+    ("Cargo registry", &[("ci", "", 0), ("o", ALPHANUMERIC, 32)]),
     ("maxmind", &[("", ALPHANUMERIC, 6), ("_", ALPHANUMERIC, 29), ("_m", "", 0), ("mk", "", 0)]),
     ("openshift", &[("sha2", "", 0), ("56~", URL_SAFE, 43)]),
     ("zoho", &[("10", "", 0), ("00.", HEX, 32), (".", HEX, 32)]),

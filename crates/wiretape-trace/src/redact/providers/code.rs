@@ -19,7 +19,7 @@ super::providers! {
     "npm" "npm tokens: `npm_…`" ["npm_" "a36+"]
     "pypi" "PyPI tokens: `pypi-…`" ["pypi-" "'AgE u40+"]
     "rubygems" "RubyGems keys: `rubygems_…`" ["rubygems_" "a40+"]
-    "crates-io" "crates.io tokens: `cio…`" ["cio" "!a32"]
+    "crates-io" "Cargo registry tokens: `cio…`" ["cio" "!a32"]
     "nuget" "NuGet keys: `oy2…`" ["oy2" "!l43"]
     "clojars" "Clojars tokens: `CLOJARS_…`" ["CLOJARS_" "a60+"]
     "packagist" "Packagist tokens: `packagist_ort_…` and similar" [
