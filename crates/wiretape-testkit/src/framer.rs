@@ -3,7 +3,7 @@
 //! arrive in pieces.
 //!
 //! Bytes that two HTTP implementations could understand differently (two lengths, a length and chunks, bare line feeds,
-//! a space before a colon) are an error: whoever forwards heads unchanged can't correct them.
+//! a space before a colon) are an error: a relay that forwards heads unchanged can't correct them.
 
 use std::collections::VecDeque;
 
@@ -96,7 +96,7 @@ enum State {
     Chunks(Chunks),
     /// The body ends with the connection.
     UntilClose,
-    /// After 101 it is no longer HTTP.
+    /// After a 101 response, the connection carries another protocol.
     Tunnel,
 }
 

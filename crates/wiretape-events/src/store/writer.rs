@@ -607,7 +607,7 @@ impl Batch<'_> {
             .map(drop)
     }
 
-    /// Stores the digest of a trace, unless there is one: whoever changes a trace and its check values must not be able to
+    /// Stores the digest of a trace, unless there is one: a process that changes a trace and its check values must not be able to
     /// change this by loading it.
     fn trace_digest(&mut self, digest: &TraceDigest) -> rusqlite::Result<()> {
         self.transaction

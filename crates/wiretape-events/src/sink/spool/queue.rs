@@ -200,7 +200,7 @@ impl SpoolQueue {
         Ok(OpenFile::new(name, self.directory.create_open(name)?))
     }
 
-    /// Seals a batch and queues it. `open` is the file that has it already, if any: it is no longer needed.
+    /// Seals a batch and queues it. `open` is the file that has it already, if any; it can be deleted then.
     pub(super) fn add(&self, batch: &Batch, open: Option<OpenName>) -> io::Result<()> {
         let Some(first) = batch.first() else { return Ok(()) };
         let body = pack(batch.lines());

@@ -259,7 +259,7 @@ const TEXTS: &[&str] = &[
     "api_key: !Ref ApiKeyParameter",
     "password: !vault |",
     "secret = data.vault_generic_secret.db.data",
-    "api_key: op://work/service/key",
+    "api_key: op://vault/service/key",
     "token: file:/run/secrets/token",
     "passwordFile: /run/secrets/db",
     "ssh-keygen -t ed25519 -C bob@example.com",
